@@ -1,6 +1,6 @@
 import { createDockerRequest } from "../../environments/docker/engine/prepare-docker.ts";
 import { listSandboxes, type SandboxRow } from "../../environments/docker/lifecycle/list-sandboxes.ts";
-import { keepRules } from "../../environments/docker/reclaim/stopped-sandbox.ts";
+import { keepRules } from "../../environments/docker/reclaim/keep-rules.ts";
 import type { App } from "../app.ts";
 import { createEnvironmentFacts } from "./environments.ts";
 import { listKnownProfiles, openDocker, quietReporter } from "./sandbox.ts";

@@ -5,8 +5,8 @@ import { describeIsolation, readIsolation } from "../../../environments/docker/i
 import { findChosenSandbox } from "../../../environments/docker/lifecycle/find-sandbox.ts";
 import { listSandboxes, type SandboxRow } from "../../../environments/docker/lifecycle/list-sandboxes.ts";
 import { formatHolders } from "../../../environments/docker/lifecycle/sandbox-holders.ts";
-import { hasOperations, listOperations } from "../../../environments/docker/operations/operation.ts";
-import { formatMinute, keepRules } from "../../../environments/docker/reclaim/stopped-sandbox.ts";
+import { formatMinute, keepRules } from "../../../environments/docker/reclaim/keep-rules.ts";
+import { hasOperations, listOperations } from "../../../environments/docker/recovery/operation.ts";
 import { sandboxKey } from "../../../environments/docker/spec/sandbox-names.ts";
 import type { SandboxSpec } from "../../../environments/docker/spec/sandbox-spec.ts";
 import { describeDrift } from "../../../environments/docker/spec/spec-fields.ts";

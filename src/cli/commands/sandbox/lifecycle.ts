@@ -12,14 +12,14 @@ import {
 import { removeSandbox, stopSandbox } from "../../../environments/docker/lifecycle/remove-sandbox.ts";
 import { requireUnused } from "../../../environments/docker/lifecycle/require-unused.ts";
 import { deleteSandboxRecord } from "../../../environments/docker/lifecycle/sandbox-record.ts";
-import { reclaimSandboxes } from "../../../environments/docker/reclaim/reclaim.ts";
 import {
   formatMinute,
   keepRules,
   keptUntil,
   loadRecordStatuses,
   type RecordStatus,
-} from "../../../environments/docker/reclaim/stopped-sandbox.ts";
+} from "../../../environments/docker/reclaim/keep-rules.ts";
+import { reclaimSandboxes } from "../../../environments/docker/reclaim/reclaim.ts";
 import { reclaimSnapshots } from "../../../environments/docker/snapshots/reclaim-snapshots.ts";
 import { LABEL } from "../../../environments/docker/spec/labels.ts";
 import {

@@ -1,7 +1,7 @@
 import { quietReporter } from "../../../app/environments/sandbox.ts";
 import { prepareDocker } from "../../../environments/docker/engine/prepare-docker.ts";
-import { forkSandbox } from "../../../environments/docker/operations/fork-sandbox.ts";
-import { restoreSandbox } from "../../../environments/docker/operations/restore-sandbox.ts";
+import { forkSandbox } from "../../../environments/docker/restore/fork-sandbox.ts";
+import { restoreSandbox } from "../../../environments/docker/restore/restore-sandbox.ts";
 import { listSnapshots } from "../../../environments/docker/snapshots/list-snapshots.ts";
 import {
   type PruneRow,

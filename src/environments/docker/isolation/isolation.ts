@@ -1,5 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
-import { isEngineSocket } from "../engine/engine-sockets.ts";
+import { isEngineSocket } from "../engine/socket-paths.ts";
 import type { Container } from "../lifecycle/container.ts";
 import { type KernelView, readKernelView } from "./kernel-view.ts";
 

@@ -17,7 +17,7 @@ import {
   loadRecordStatuses,
   type RecordStatus,
   stoppedSince,
-} from "./stopped-sandbox.ts";
+} from "./keep-rules.ts";
 
 const REMOVE_TIMEOUT_MS = 30_000;
 const STOPPED_TTL = "terminal.docker_stopped_ttl_seconds";

@@ -6,13 +6,13 @@ import { parseJson } from "../engine/parse-json.ts";
 import type { Container } from "../lifecycle/container.ts";
 import { belongsTo, findSandbox } from "../lifecycle/find-sandbox.ts";
 import { startContainer } from "../lifecycle/start-container.ts";
-import { openFreeze } from "../operations/freeze.ts";
-import type { Operation } from "../operations/operation.ts";
+import type { Operation } from "../recovery/operation.ts";
 import { LABEL } from "../spec/labels.ts";
 import type { BindMount, Mount } from "../spec/mounts.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { archivePaths, canArchive } from "./archive.ts";
 import { canCopyFaithfully, copyFolder, measureFolder } from "./copy-folder.ts";
+import { openFreeze } from "./freeze.ts";
 import { type Commit, commitContainer } from "./own-images.ts";
 import type { SnapshotManifest } from "./snapshot-store.ts";
 

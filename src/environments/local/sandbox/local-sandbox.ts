@@ -9,7 +9,7 @@ import { bubblewrapCommand, probeSandbox } from "./bubblewrap.ts";
 import { createDenialWatch, explainDenial } from "./explain-denial.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 import { type RepositoryWatch, watchRepositories } from "./repository-watch.ts";
-import { openSandboxFolder } from "./sandbox-files.ts";
+import { openSandboxFolder } from "./sandbox-folder.ts";
 import { type SandboxHub, startHub } from "./sandbox-hub.ts";
 import { sandboxVariables } from "./sandbox-variables.ts";
 

@@ -7,6 +7,8 @@ import { belongsTo, findSandbox } from "../lifecycle/find-sandbox.ts";
 import { removeSandbox } from "../lifecycle/remove-sandbox.ts";
 import { requireUnused } from "../lifecycle/require-unused.ts";
 import { deleteSandboxRecord, type SandboxStore } from "../lifecycle/sandbox-record.ts";
+import { beginOperation, moveFolder, removeFolder } from "../recovery/operation.ts";
+import { withTaskLock } from "../recovery/task-lock.ts";
 import { snapshotSandbox } from "../snapshots/snapshot-sandbox.ts";
 import { createSnapshotId, type SnapshotManifest } from "../snapshots/snapshot-store.ts";
 import { replacedName, sandboxKey } from "../spec/sandbox-names.ts";
@@ -18,8 +20,6 @@ import {
   restoreReplaced,
 } from "./create-sandbox-from-seed.ts";
 import { type ForkedSandbox, type ForkOptions, prepareSeed, removeSeed } from "./fork-sandbox.ts";
-import { beginOperation, moveFolder, removeFolder } from "./operation.ts";
-import { withTaskLock } from "./task-lock.ts";
 
 const UNDO_MS = 60_000;
 

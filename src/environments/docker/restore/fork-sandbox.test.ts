@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import { never } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
-import { openSnapshotLab } from "../../../../test/support/snapshots.ts";
+import { openSnapshotLab } from "../../../../test/support/snapshot-lab.ts";
 import { findContainer } from "../lifecycle/container.ts";
 import { ensureSandbox } from "../lifecycle/ensure-sandbox.ts";
 import { reclaimSnapshots } from "../snapshots/reclaim-snapshots.ts";

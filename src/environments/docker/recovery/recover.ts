@@ -12,16 +12,16 @@ import { type Removal, removeSandbox } from "../lifecycle/remove-sandbox.ts";
 import { deleteSandboxRecord, recordSandbox, type SandboxStore } from "../lifecycle/sandbox-record.ts";
 import { startContainer } from "../lifecycle/start-container.ts";
 import type { ReclaimRow } from "../reclaim/reclaim.ts";
-import { imageTag, removeOwnImage } from "../snapshots/own-images.ts";
-import { loadManifests } from "../snapshots/snapshot-store.ts";
-import { isOurs, LABEL } from "../spec/labels.ts";
-import { containerName, isUniqueNameOf, sandboxKey } from "../spec/sandbox-names.ts";
 import {
   discardFolder,
   incompleteMark,
   persistentRoot,
   restoreReplaced,
-} from "./create-sandbox-from-seed.ts";
+} from "../restore/create-sandbox-from-seed.ts";
+import { imageTag, removeOwnImage } from "../snapshots/own-images.ts";
+import { loadManifests } from "../snapshots/snapshot-store.ts";
+import { isOurs, LABEL } from "../spec/labels.ts";
+import { containerName, isUniqueNameOf, sandboxKey } from "../spec/sandbox-names.ts";
 import {
   listOperations,
   type OperationRecord,

@@ -5,6 +5,8 @@ import type { Reporter } from "../../environment-request.ts";
 import type { Engine } from "../engine/engine.ts";
 import { findSandbox } from "../lifecycle/find-sandbox.ts";
 import type { SandboxStore } from "../lifecycle/sandbox-record.ts";
+import { beginOperation, type Operation, removeFolder } from "../recovery/operation.ts";
+import { withCaptureLock, withTaskLock } from "../recovery/task-lock.ts";
 import { ARCHIVE_FILE, captureSandbox, requireSandboxToCapture } from "../snapshots/capture-sandbox.ts";
 import { copyFolder } from "../snapshots/copy-folder.ts";
 import { hasImage, imageTag, removeOwnImage } from "../snapshots/own-images.ts";
@@ -12,8 +14,6 @@ import { createSnapshotId, type SnapshotManifest, snapshotFolder } from "../snap
 import { sandboxKey } from "../spec/sandbox-names.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { createSandboxFromSeed, type Seed } from "./create-sandbox-from-seed.ts";
-import { beginOperation, type Operation, removeFolder } from "./operation.ts";
-import { withCaptureLock, withTaskLock } from "./task-lock.ts";
 
 const UNDO_MS = 60_000;
 

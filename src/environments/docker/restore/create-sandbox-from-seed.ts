@@ -9,12 +9,12 @@ import { findContainer, renameContainer } from "../lifecycle/container.ts";
 import { createSandbox } from "../lifecycle/create-sandbox.ts";
 import { removeSandbox } from "../lifecycle/remove-sandbox.ts";
 import { recordSandbox, type SandboxStore } from "../lifecycle/sandbox-record.ts";
+import { moveFolder, type Operation, type OperationRecord, removeFolder } from "../recovery/operation.ts";
 import { unpackArchive } from "../snapshots/archive.ts";
 import { type SnapshotManifest, snapshotsFolder } from "../snapshots/snapshot-store.ts";
 import { replacedName, sandboxKey, uniqueName } from "../spec/sandbox-names.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { fingerprintOf } from "../spec/spec-fields.ts";
-import { moveFolder, type Operation, type OperationRecord, removeFolder } from "./operation.ts";
 
 const UNDO_MS = 90_000;
 

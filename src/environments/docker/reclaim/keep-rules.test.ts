@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { orphanMaxAgeMs } from "./stopped-sandbox.ts";
+import { orphanMaxAgeMs } from "./keep-rules.ts";
 
 describe("orphanMaxAgeMs", () => {
   it.each([
