@@ -7,7 +7,7 @@ import type { NewTask } from "../board/operations/tasks/create-task.ts";
 import type { BoardsLocation } from "../board/registry/boards-location.ts";
 import { findCurrentBoard } from "../board/registry/current-board.ts";
 import { listBoards } from "../board/registry/list-boards.ts";
-import { findOwnRun } from "../board/worker/own-run.ts";
+import { findOwnRun } from "../board/worker/find-own-run.ts";
 import { boardFolders } from "../board/workspaces/board-folders.ts";
 import type { WorkspaceLocation } from "../board/workspaces/workspace.ts";
 import { type LoadedConfig, loadConfig } from "../config/load-config.ts";

@@ -3,7 +3,7 @@ import type { AgentEvent } from "../agent/events.ts";
 import { attachmentsIn, locateAttachments } from "../board/attachments/attachment-content.ts";
 import { openBoardStore } from "../board/board-store.ts";
 import { createBoardTools } from "../board/tools/board-tools.ts";
-import { findRunToResume } from "../board/worker/find-session.ts";
+import { findRunToResume } from "../board/worker/find-run-to-resume.ts";
 import { loadImages } from "../board/worker/load-images.ts";
 import { callerOf, type WorkerOrder } from "../board/worker/run-order.ts";
 import { openRunTokenFile } from "../board/worker/run-token.ts";

@@ -5,7 +5,7 @@ import { WakeFlag } from "../lib/time/wake-flag.ts";
 import { boardPath, boardSchemaName } from "./board-slug.ts";
 import type { Announcements } from "./database/postgres-announcements.ts";
 import type { DispatchBoard } from "./dispatcher/dispatch-board.ts";
-import { readLastEventNumber } from "./dispatcher/operations/board-lease.ts";
+import { readLastEventNumber } from "./dispatcher/transactions/read-last-event-number.ts";
 import type { BoardLocation } from "./open-board.ts";
 
 const POLL_MS = 1_000;

@@ -1,4 +1,4 @@
-import { findOwnRun } from "../board/worker/own-run.ts";
+import { findOwnRun } from "../board/worker/find-own-run.ts";
 import { AppError } from "../lib/errors.ts";
 import type { CommandContext } from "./context.ts";
 

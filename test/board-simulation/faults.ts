@@ -1,4 +1,4 @@
-import { CLOCK_MARGIN_MS } from "../../src/board/dispatcher/policy/run-lease.ts";
+import { CLOCK_MARGIN_MS } from "../../src/board/dispatcher/rules/run-lease.ts";
 import { OPERATOR_VERBS } from "./operator-actions.ts";
 import { between, pick } from "./seeded-random.ts";
 import type { SimulatedHost } from "./simulated-host.ts";

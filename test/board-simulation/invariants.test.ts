@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import type { BoardTransaction } from "../../src/board/board-transaction.ts";
 import { createDispatchBoard, type DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
-import { listEligible } from "../../src/board/dispatcher/operations/list-eligible.ts";
 import { createPassReport } from "../../src/board/dispatcher/pass-report.ts";
+import { listEligible } from "../../src/board/dispatcher/transactions/list-eligible.ts";
 import { claimTasks } from "../../src/board/operations/runs/claim.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";

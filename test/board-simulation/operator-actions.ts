@@ -1,13 +1,9 @@
 import type { DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
-import { liftGuards } from "../../src/board/dispatcher/operations/record-notices.ts";
-import {
-  assignTask,
-  holdTask,
-  pauseBoard,
-  promoteTask,
-  unblockTask,
-} from "../../src/board/operations/tasks/edit-task.ts";
+import { liftGuards } from "../../src/board/dispatcher/transactions/record-notices.ts";
+import { pauseBoard } from "../../src/board/operations/boards/pause-board.ts";
+import { assignTask, holdTask } from "../../src/board/operations/tasks/edit-task.ts";
 import { blockTask } from "../../src/board/operations/tasks/end-task.ts";
+import { promoteTask, unblockTask } from "../../src/board/operations/tasks/unblock-task.ts";
 import { AppError } from "../../src/lib/errors.ts";
 import type { MemoryDatabase } from "./memory-database.ts";
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createDispatchBoard, type DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
-import type { DispatchPolicy } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
+import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";
 import { type Fault, nextAction } from "./faults.ts";

@@ -1,10 +1,10 @@
 import type { Query, QueryResult } from "../../src/board/database/steps.ts";
 import { createDispatchBoard, type DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
 import type { DispatchHost } from "../../src/board/dispatcher/dispatch-host.ts";
-import type { EligibleTasks } from "../../src/board/dispatcher/operations/list-eligible.ts";
 import type { PassParts } from "../../src/board/dispatcher/pass-parts.ts";
-import type { DispatchPolicy } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
+import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
 import { runPass } from "../../src/board/dispatcher/run-pass.ts";
+import type { EligibleTasks } from "../../src/board/dispatcher/transactions/list-eligible.ts";
 import { AppError } from "../../src/lib/errors.ts";
 import { MOST_DISPATCHERS } from "./faults.ts";
 import { findReportBreach } from "./invariants.ts";

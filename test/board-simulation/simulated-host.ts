@@ -7,12 +7,13 @@ import type {
   StartResult,
   Termination,
 } from "../../src/board/dispatcher/dispatch-host.ts";
-import type { DispatchPolicy } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
-import { runEndingOf } from "../../src/board/dispatcher/policy/run-ending.ts";
-import { RENEW_EVERY_MS, RUN_LEASE_MS } from "../../src/board/dispatcher/policy/run-lease.ts";
+import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
+import { runEndingOf } from "../../src/board/dispatcher/rules/run-ending.ts";
+import { RENEW_EVERY_MS, RUN_LEASE_MS } from "../../src/board/dispatcher/rules/run-lease.ts";
 import type { ClaimedTask } from "../../src/board/operations/runs/claim.ts";
+import { endRun } from "../../src/board/operations/runs/end-run.ts";
 import { confirmRunExit } from "../../src/board/operations/runs/leaving-runs.ts";
-import { describeRun, endRun, renewRun, type WorkerFacts } from "../../src/board/operations/runs/runs.ts";
+import { describeRun, renewRun, type WorkerFacts } from "../../src/board/operations/runs/renew-run.ts";
 import { blockTask, completeTask } from "../../src/board/operations/tasks/end-task.ts";
 import type { Run } from "../../src/board/task.ts";
 import { AppError } from "../../src/lib/errors.ts";

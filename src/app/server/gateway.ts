@@ -23,7 +23,7 @@ import type { TurnHost } from "../../turns/turn-host.ts";
 import type { App } from "../app.ts";
 import { openAppSessions } from "../approvals.ts";
 import { turnLimits } from "../conversation.ts";
-import { runAppDispatcher } from "../run-dispatcher.ts";
+import { dispatchAllBoards } from "../dispatch-all-boards.ts";
 import type { AppApiServer } from "./api-server.ts";
 import { sendBoardNotices } from "./board-notices.ts";
 import type { DashboardReady } from "./dashboard.ts";
@@ -237,7 +237,7 @@ function createServices(
     name: "dispatcher",
     run(signal, say) {
       let notices = Promise.resolve();
-      return runAppDispatcher(
+      return dispatchAllBoards(
         app,
         {
           log,

@@ -1,10 +1,10 @@
 import { expect, it, vi } from "vitest";
+import { explainTask } from "../../../src/board/dispatcher/reasons/explain-task.ts";
 import {
   runEndingOf,
   VANISHED as SEEN_TO_VANISH,
   type WorkerExit,
-} from "../../../src/board/dispatcher/policy/run-ending.ts";
-import { explainTask } from "../../../src/board/dispatcher/reasons/explain-task.ts";
+} from "../../../src/board/dispatcher/rules/run-ending.ts";
 import { runPass } from "../../../src/board/dispatcher/run-pass.ts";
 import type { ClaimedTask } from "../../../src/board/operations/runs/claim.ts";
 import { idsOf } from "../../board-simulation/ids-of.ts";

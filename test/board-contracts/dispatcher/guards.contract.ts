@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { liftGuards } from "../../../src/board/dispatcher/operations/record-notices.ts";
-import { runEndingOf, type WorkerExit } from "../../../src/board/dispatcher/policy/run-ending.ts";
 import { explainTask } from "../../../src/board/dispatcher/reasons/explain-task.ts";
 import { findStuckTasks } from "../../../src/board/dispatcher/reasons/find-stuck-tasks.ts";
 import { IdlePasses } from "../../../src/board/dispatcher/reasons/idle-passes.ts";
 import { reclaimTask } from "../../../src/board/dispatcher/reclaim-task.ts";
+import { runEndingOf, type WorkerExit } from "../../../src/board/dispatcher/rules/run-ending.ts";
+import { liftGuards } from "../../../src/board/dispatcher/transactions/record-notices.ts";
 import type { ClaimedTask } from "../../../src/board/operations/runs/claim.ts";
 import { idsOf } from "../../board-simulation/ids-of.ts";
 import { type BoardLab, codeOf } from "../../support/board-lab.ts";

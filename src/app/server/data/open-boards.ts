@@ -4,10 +4,10 @@ import { boardPath, DEFAULT_BOARD, parseBoardSlug } from "../../../board/board-s
 import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
 import type { Caller } from "../../../board/caller.ts";
 import type { Announcements } from "../../../board/database/postgres-announcements.ts";
-import { liftGuards } from "../../../board/dispatcher/operations/record-notices.ts";
 import { explainTask } from "../../../board/dispatcher/reasons/explain-task.ts";
 import { reclaimTask } from "../../../board/dispatcher/reclaim-task.ts";
 import { runPass } from "../../../board/dispatcher/run-pass.ts";
+import { liftGuards } from "../../../board/dispatcher/transactions/record-notices.ts";
 import { removeBoard } from "../../../board/registry/remove-board.ts";
 import { withStagedBoard } from "../../../board/registry/stage-board.ts";
 import { loggedRuns, runLogPath, taskLogFolder } from "../../../board/supervisor/log/run-log.ts";

@@ -13,9 +13,9 @@ import {
 import { DISPATCHER, type DispatchBoard } from "../dispatch-board.ts";
 import type { DispatchHost } from "../dispatch-host.ts";
 import { isAnyAlive, recentDispatchers } from "../live-dispatchers.ts";
-import { findHostName } from "../operations/board-lease.ts";
-import { type EligibleTasks, listEligible } from "../operations/list-eligible.ts";
-import { type DispatchPolicy, profileCap } from "../policy/resolve-dispatch-policy.ts";
+import { type DispatchPolicy, profileCap } from "../rules/resolve-dispatch-policy.ts";
+import { findHostName } from "../transactions/dispatcher-rows.ts";
+import { type EligibleTasks, listEligible } from "../transactions/list-eligible.ts";
 import { type BranchGuard, findBranchGuard } from "./branch-guard.ts";
 import { GUARDS, type Guard, guardOf } from "./guards.ts";
 

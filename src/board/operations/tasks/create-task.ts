@@ -14,7 +14,7 @@ import {
 } from "../../task-text.ts";
 import type { Status } from "../../transitions.ts";
 import { lockGraph, requireLiveRun, type TaskRow, taskNotFoundError, toTask } from "../views/rows.ts";
-import { requireChildLimit } from "./require-child-limit.ts";
+import { requireChildLimit } from "./child-limits.ts";
 
 export interface NewTask {
   readonly title: string;

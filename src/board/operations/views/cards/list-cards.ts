@@ -2,7 +2,7 @@ import { all, only, type SqlValues, type Steps } from "../../../database/steps.t
 import { invalidInput } from "../../../task-text.ts";
 import { STATUSES, type Status } from "../../../transitions.ts";
 import { caseVariants } from "../list-details.ts";
-import { parseCursor } from "../task-details.ts";
+import { parseCursor } from "../list-tasks.ts";
 import { buildCards, type CardSettings } from "./build-cards.ts";
 import { type BoardCard, CARD_COLUMNS, type CardRow } from "./card.ts";
 

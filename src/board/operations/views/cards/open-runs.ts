@@ -1,5 +1,5 @@
 import { all, type Steps } from "../../../database/steps.ts";
-import { findHostName } from "../../../dispatcher/operations/board-lease.ts";
+import { findHostName } from "../../../dispatcher/transactions/dispatcher-rows.ts";
 import type { OpenRun } from "./card.ts";
 
 /** A run that has not ended, and the name of its task. */

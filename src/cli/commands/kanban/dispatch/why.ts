@@ -1,6 +1,6 @@
 import { openDispatch } from "../../../../app/dispatch.ts";
-import { liftGuards } from "../../../../board/dispatcher/operations/record-notices.ts";
 import { type Explanation, explainTask } from "../../../../board/dispatcher/reasons/explain-task.ts";
+import { liftGuards } from "../../../../board/dispatcher/transactions/record-notices.ts";
 import type { Task } from "../../../../board/task.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";

@@ -2,7 +2,7 @@ import { attachmentFolders, boardsLocation, loadWorkspaceFolders } from "../../.
 import { attachmentsIn, locateAttachments } from "../../../../board/attachments/attachment-content.ts";
 import { tasksIn } from "../../../../board/operations/views/describe-event.ts";
 import type { TaskName } from "../../../../board/operations/views/list-details.ts";
-import type { TaskDetails } from "../../../../board/operations/views/task-details.ts";
+import type { TaskDetails } from "../../../../board/operations/views/load-task-details.ts";
 import { logParts, runLogPath } from "../../../../board/supervisor/log/run-log.ts";
 import type { Run } from "../../../../board/task.ts";
 import { renderContext } from "../../../../board/tools/render-context.ts";

@@ -1,6 +1,6 @@
 import { all, type Steps } from "../../database/steps.ts";
 import { normaliseError } from "../../normalise-error.ts";
-import { FAILURE_EVENTS, VANISHED } from "../policy/run-ending.ts";
+import { FAILURE_EVENTS, VANISHED } from "../rules/run-ending.ts";
 
 const WITHIN_MS = 60_000; // the default interval between passes
 const LOOK_BACK = 500; // runs

@@ -1,6 +1,6 @@
-import type { OpenRun } from "../operations/find-bookkeeping-work.ts";
-import type { DispatchPolicy } from "../policy/resolve-dispatch-policy.ts";
-import { CLOCK_MARGIN_MS } from "../policy/run-lease.ts";
+import type { DispatchPolicy } from "../rules/resolve-dispatch-policy.ts";
+import { CLOCK_MARGIN_MS } from "../rules/run-lease.ts";
+import type { OpenRun } from "../transactions/find-bookkeeping-work.ts";
 
 /** Why an open run needs action: its lease expired, it was silent for too long, it hit its time limit, or a check is due. */
 export type Overdue = "expired" | "stale" | "timed_out" | "check";

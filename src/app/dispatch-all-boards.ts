@@ -2,7 +2,7 @@ import { boardPath } from "../board/board-slug.ts";
 import type { BoardStore } from "../board/board-store.ts";
 import { Announcements } from "../board/database/postgres-announcements.ts";
 import type { PassReport } from "../board/dispatcher/pass-report.ts";
-import type { DispatchPolicy } from "../board/dispatcher/policy/resolve-dispatch-policy.ts";
+import type { DispatchPolicy } from "../board/dispatcher/rules/resolve-dispatch-policy.ts";
 import { type DispatchedBoard, runDispatcher } from "../board/dispatcher/run-dispatcher.ts";
 import { AppError, messageOf } from "../lib/errors.ts";
 import { exists } from "../lib/files/unless-missing.ts";
@@ -25,7 +25,7 @@ export interface DispatcherHost {
 }
 
 /** Dispatches all boards of the home until the signal aborts; the pass in progress is finished. */
-export async function runAppDispatcher(app: App, host: DispatcherHost, signal: AbortSignal): Promise<void> {
+export async function dispatchAllBoards(app: App, host: DispatcherHost, signal: AbortSignal): Promise<void> {
   const { log } = host;
   let policy: DispatchPolicy = policyOf(app);
   const { root, databaseUrl } = boardsLocation(app);

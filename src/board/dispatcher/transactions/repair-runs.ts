@@ -1,6 +1,6 @@
 import type { BoardTransaction } from "../../board-transaction.ts";
 import { first, type Steps } from "../../database/steps.ts";
-import { insertComment } from "../../operations/tasks/comments-and-attachments.ts";
+import { insertComment } from "../../operations/records/comments.ts";
 import { moveTask, nextStatus } from "../../operations/tasks/move-task.ts";
 import { findOpenRun, lockGraph, type RunRow, requireLockedTask } from "../../operations/views/rows.ts";
 

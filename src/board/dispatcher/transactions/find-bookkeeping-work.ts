@@ -1,8 +1,8 @@
 import { all, type Steps } from "../../database/steps.ts";
 import { hasDueTask } from "../../operations/runs/recompute.ts";
 import type { RunRow } from "../../operations/views/rows.ts";
-import { VANISHED } from "../policy/run-ending.ts";
-import { findMassFailures, type MassFailure } from "./find-mass-failure.ts";
+import { VANISHED } from "../rules/run-ending.ts";
+import { findMassFailures, type MassFailure } from "./find-mass-failures.ts";
 
 /** An open run with the facts about its task that bookkeeping needs. */
 export interface OpenRun extends RunRow {

@@ -1,4 +1,4 @@
-import type { RunEnding } from "../../operations/runs/runs.ts";
+import type { RunEnding } from "../../operations/runs/end-run.ts";
 import type { Run, RunOutcome } from "../../task.ts";
 import type { DispatchPolicy } from "./resolve-dispatch-policy.ts";
 

@@ -2,28 +2,28 @@ import type { ClaimedTask } from "../operations/runs/claim.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
 import type { ProfileCheck } from "./dispatch-host.ts";
 import type { Slot } from "./host-slots.ts";
-import { claimForHost, type HostClaimResult, refusalIn } from "./operations/claim-for-host.ts";
+import type { PassParts } from "./pass-parts.ts";
+import { type PassReport, requestPassAt } from "./pass-report.ts";
+import { branchGuard, findBranchGuard } from "./reasons/branch-guard.ts";
+import { type Guard, guardOf } from "./reasons/guards.ts";
+import { FairQueue, type QueuedTask, strideOf } from "./rules/fair-queue.ts";
+import { profileCap } from "./rules/resolve-dispatch-policy.ts";
+import { RUN_LEASE_MS } from "./rules/run-lease.ts";
+import { type Started, startClaimed } from "./start-claimed.ts";
+import { claimForHost, type HostClaimResult, refusalIn } from "./transactions/claim-for-host.ts";
 import {
   type Cursor,
   type EligibleTask,
   type EligibleTasks,
   listEligible,
-} from "./operations/list-eligible.ts";
+} from "./transactions/list-eligible.ts";
 import {
   formatNoticeLine,
   hasPendingNotice,
   type NoticeUpdate,
   recordNotices,
   type WaitNotice,
-} from "./operations/record-notices.ts";
-import type { PassParts } from "./pass-parts.ts";
-import { type PassReport, requestPassAt } from "./pass-report.ts";
-import { FairQueue, type QueuedTask, strideOf } from "./policy/fair-queue.ts";
-import { profileCap } from "./policy/resolve-dispatch-policy.ts";
-import { RUN_LEASE_MS } from "./policy/run-lease.ts";
-import { branchGuard, findBranchGuard } from "./reasons/branch-guard.ts";
-import { type Guard, guardOf } from "./reasons/guards.ts";
-import { type Started, startClaimed } from "./start-claimed.ts";
+} from "./transactions/record-notices.ts";
 
 const RELEASE_MS = 10_000;
 /** Slots are polled, because this board announces nothing when a task of another board ends. */

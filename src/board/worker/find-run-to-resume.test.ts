@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { BoardEvent, Run } from "../task.ts";
-import { findRunToResume } from "./find-session.ts";
+import { findRunToResume } from "./find-run-to-resume.ts";
 
 function run(id: number, details: Partial<Run> = {}): Run {
   return {

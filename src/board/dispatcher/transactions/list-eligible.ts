@@ -5,7 +5,7 @@ import { HAS_OPEN_PARENT } from "../../operations/views/rows.ts";
 import { RUN_OUTCOMES, type RunOutcome } from "../../task.ts";
 import type { BranchTask } from "../../workspaces/git/find-branch-user.ts";
 import type { ModelChoice } from "../dispatch-host.ts";
-import { AUTH_COOLDOWN_MS, FAILURE_EVENTS } from "../policy/run-ending.ts";
+import { AUTH_COOLDOWN_MS, FAILURE_EVENTS } from "../rules/run-ending.ts";
 
 /** A ready task with the facts that decide whether it may start. */
 export interface EligibleTask extends ModelChoice, BranchTask {
