@@ -37,7 +37,7 @@ import { type ChatState, type Effect, INITIAL_STATE, type Update } from "./state
 import type { EndedCall } from "./state/entry.ts";
 import { type ChatInput, update } from "./state/update.ts";
 import { updateByEvent } from "./state/update-by-event.ts";
-import { createOutbox } from "./unsent/outbox.ts";
+import { createSendQueue } from "./unsent/send-queue.ts";
 import { createUnsentKeeper, type UnsentKeeper } from "./unsent/unsent-keeper.ts";
 import { createUnsentStore, type Unsent } from "./unsent/unsent-store.ts";
 import { type ChatWindowParts, openChatWindow } from "./window/chat-window.ts";
@@ -133,7 +133,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   function carryOut(effect: Effect): void {
     switch (effect.type) {
       case "send":
-        outbox.send(effect.text);
+        sendQueue.send(effect.text);
         break;
       case "steer":
         session?.current()?.steer(effect.text);
@@ -171,7 +171,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   }
 
   const images = createAttachedImages();
-  const outbox = createOutbox({
+  const sendQueue = createSendQueue({
     async run(text, onStored) {
       await session?.run(text, images.of(text), (event: AgentEvent) => {
         onStored();
@@ -194,7 +194,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   const unsent = (): Unsent => ({
     draft: window.draft(),
     stash: window.stash() ?? "",
-    queue: [...outbox.waiting(), ...state.steers, ...state.queue],
+    queue: [...sendQueue.waiting(), ...state.steers, ...state.queue],
   });
   async function answer({ approval, choice }: Extract<Effect, { type: "answer" }>): Promise<void> {
     const conversation = session?.current();
@@ -353,7 +353,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   } finally {
     jobWatch?.[Symbol.dispose]();
     opened.stop();
-    await outbox.idle();
+    await sendQueue.idle();
     await keeper.flush();
     window[Symbol.dispose]();
     eventLog?.[Symbol.dispose]();

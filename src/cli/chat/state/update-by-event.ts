@@ -4,9 +4,9 @@ import { firstTextOf, textOf, type UserMessage } from "../../../providers/messag
 import type { Usage } from "../../../providers/provider.ts";
 import { PLAN_MODE } from "../../plan-words.ts";
 import { formatCompaction, formatRetry, formatSwitch } from "../../terminal/event-view.ts";
-import { bodyOfResult, summaryOfResult } from "./call-text.ts";
 import type { ChatState, RunningTurn, Update } from "./chat-state.ts";
 import type { EndedCall, Entry } from "./entry.ts";
+import { bodyOfResult, summaryOfResult } from "./result-text.ts";
 import { result } from "./update.ts";
 
 /** The next state after an event of the agent, and what to print. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bodyOfResult, summaryOfResult } from "./call-text.ts";
+import { bodyOfResult, summaryOfResult } from "./result-text.ts";
 
 const END = { tool: "terminal", display: undefined, outcome: "ok", denied: undefined } as const;
 

@@ -1,5 +1,5 @@
-/** Messages on their way to the agent. A message leaves the outbox when it is stored or was given back. */
-export interface Outbox {
+/** Messages on their way to the agent. A message leaves the queue when it is stored or was given back. */
+export interface SendQueue {
   /** Sends a message after those before it. */
   send(text: string): void;
   /** The messages that are not stored yet, oldest first. */
@@ -8,7 +8,7 @@ export interface Outbox {
   idle(): Promise<void>;
 }
 
-export interface OutboxParts {
+export interface SendQueueParts {
   /** Runs a turn; calls `onStored` when the message is safe. */
   run(text: string, onStored: () => void): Promise<void>;
   /** Nothing was stored, for example because another process holds the session. */
@@ -16,7 +16,7 @@ export interface OutboxParts {
   onFailure(error: unknown): void;
 }
 
-export function createOutbox({ run, giveBack, onFailure }: OutboxParts): Outbox {
+export function createSendQueue({ run, giveBack, onFailure }: SendQueueParts): SendQueue {
   const waiting: string[] = [];
   let turns = Promise.resolve();
 
