@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { TurnLimits } from "../agent/turn-limits.ts";
 import { type LoadedConfig, requireUsable } from "../config/load-config.ts";
-import type { ResolvedConfig, Statement } from "../config/settings.ts";
+import type { ResolvedConfig, Statement } from "../config/resolved-config.ts";
 import type { CompactSessionRequest, SessionCompaction } from "../conversation/compact-session.ts";
 import type { ConversationRequest } from "../conversation/conversation-request.ts";
 import type { OpenConversation } from "../conversation/open-conversation.ts";

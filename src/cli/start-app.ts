@@ -1,7 +1,7 @@
 import { chmod, stat } from "node:fs/promises";
 import type { App } from "../app/app.ts";
 import { requireUsable } from "../config/load-config.ts";
-import { formatProblem } from "../config/problem.ts";
+import { formatProblem } from "../config/setting-problem.ts";
 import type { CommandContext } from "./context.ts";
 
 const SHOWN = 3;

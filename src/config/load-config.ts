@@ -3,8 +3,14 @@ import { readTextFile } from "../lib/files/files.ts";
 import { isSecretName } from "../lib/redact/secret-names.ts";
 import { type ConfigKey, configKeys } from "./config-keys.ts";
 import { type EnvEntry, type EnvFile, parseEnvFile } from "./files/env-file.ts";
-import { formatProblem, isIgnored, type Problem, unreadable } from "./problem.ts";
-import { defaultConfig, isSetByLayer, type Layers, type ResolvedConfig, SHARED_KEYS } from "./settings.ts";
+import {
+  defaultConfig,
+  isSetByLayer,
+  type Layers,
+  type ResolvedConfig,
+  SHARED_KEYS,
+} from "./resolved-config.ts";
+import { formatProblem, isIgnored, type Problem, unreadable } from "./setting-problem.ts";
 import { UNIMPLEMENTED_SETTINGS } from "./unimplemented-settings.ts";
 
 /** The files of a profile that contain settings. */

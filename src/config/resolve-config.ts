@@ -3,9 +3,6 @@ import { shorten } from "../lib/text/shorten.ts";
 import type { ConfigKey } from "./config-keys.ts";
 import { fileProblems, type SchemaOf, withoutUnknownFields } from "./files/file-problems.ts";
 import { formatPosition } from "./files/yaml-file.ts";
-import type { Problem } from "./problem.ts";
-import { loadSections, schemaAt } from "./schema.ts";
-import { describeExpectedText, type ParsedText, parseBoolean, parseSettingText } from "./setting-text.ts";
 import {
   assembleConfig,
   isSetByLayer,
@@ -14,7 +11,10 @@ import {
   type Setting,
   SHARED_KEYS,
   type Statement,
-} from "./settings.ts";
+} from "./resolved-config.ts";
+import { loadSections, schemaAt } from "./schema.ts";
+import type { Problem } from "./setting-problem.ts";
+import { describeExpectedText, type ParsedText, parseBoolean, parseSettingText } from "./setting-text.ts";
 import { UNIMPLEMENTED_SETTINGS, unimplementedProblem } from "./unimplemented-settings.ts";
 
 /** Merges the layers: flag > variable > file > default. Collects the problems of all layers. */

@@ -1,4 +1,4 @@
-import type { Problem } from "./problem.ts";
+import type { Problem } from "./setting-problem.ts";
 import { variableOf } from "./variable-name.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { LOGIN_MS } from "./login-store.ts";
 import type { Client } from "./origin.ts";
+import { SIGN_IN_MS } from "./sign-in-store.ts";
 
 /** Browsers send a cookie to all ports of a host, so its name has the port. */
 const plainName = (port: number): string => `hermes_${port}`;
@@ -15,7 +15,7 @@ export function writeCookie(token: string, client: Client, port: number): string
   return [
     `${cookieName(client, port)}=${token}`,
     `Path=${client.prefix || "/"}`,
-    `Max-Age=${token === "" ? 0 : LOGIN_MS / 1_000}`,
+    `Max-Age=${token === "" ? 0 : SIGN_IN_MS / 1_000}`,
     "HttpOnly",
     "SameSite=Strict",
     ...(client.isSecure ? ["Secure"] : []),

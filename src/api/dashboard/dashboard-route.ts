@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { Login } from "../access/login-store.ts";
 import type { Client } from "../access/origin.ts";
+import type { SignIn } from "../access/sign-in-store.ts";
 import type { DashboardScope } from "../contract/common.ts";
 import type { DashboardParts } from "./dashboard-parts.ts";
 
@@ -10,7 +10,7 @@ export const LIVE_PATH = "/health/live";
 /** A request of the dashboard after the gate: its sender may do this, and query and body fit the schemas of the row. */
 export interface DashboardCall<Query = unknown, Body = unknown> {
   /** Who sends it; undefined only in a row whose scope is `none`. */
-  readonly login: Login | undefined;
+  readonly signIn: SignIn | undefined;
   readonly client: Client;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;

@@ -221,7 +221,7 @@ test("who signs out, here or in another process, is no longer told anything", as
   const [page, elsewhere] = [await lab.follow(lab.Cookie), await lab.follow(other)];
   await lab.send("/api/sign-out", { method: "POST", headers: { Cookie: lab.Cookie } });
   await page.ended;
-  await lab.logins.signOutAll(new AbortController().signal);
+  await lab.signIns.signOutAll(new AbortController().signal);
   await elsewhere.ended;
 });
 

@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { findClosest } from "../../lib/text/did-you-mean.ts";
 import { type ConfigKey, suggestKey } from "../config-keys.ts";
-import { type Problem, unknownName, unreadable } from "../problem.ts";
+import type { Layers } from "../resolved-config.ts";
 import { fieldNames } from "../schema.ts";
-import type { Layers } from "../settings.ts";
+import { type Problem, unknownName, unreadable } from "../setting-problem.ts";
 import { isUnimplemented, UNIMPLEMENTED_SETTINGS, unimplementedProblem } from "../unimplemented-settings.ts";
 import { formatPosition } from "./yaml-file.ts";
 

@@ -36,7 +36,7 @@ import {
 import { findBoardProblems } from "../../board-findings.ts";
 import { cleanUpAfter } from "../../clean-up-after.ts";
 import { openDispatch, policyOf } from "../../dispatch.ts";
-import { keepOpen } from "./keep-open.ts";
+import { keepOpen } from "./open-by-name.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
 export interface OpenBoardsParts {

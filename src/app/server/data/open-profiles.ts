@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { SandboxRow } from "../../../api/contract/overview.ts";
 import type { ProfileData, WaitingQuestion } from "../../../api/data/profile-data.ts";
-import { formatProblem } from "../../../config/problem.ts";
+import { formatProblem } from "../../../config/setting-problem.ts";
 import { runChecks } from "../../../doctor/run-checks.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log/log.ts";

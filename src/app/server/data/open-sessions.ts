@@ -4,7 +4,7 @@ import { profileAt, requireProfile } from "../../../profiles/profile.ts";
 import { parseProfileName } from "../../../profiles/profile-name.ts";
 import { openSessionStore, type SessionStore } from "../../../sessions/session-store.ts";
 import type { App } from "../../app.ts";
-import { keepOpen } from "./keep-open.ts";
+import { keepOpen } from "./open-by-name.ts";
 
 /** What a page shows of the run of a task. */
 type RunReader = ReturnType<SessionStore["runs"]>;

@@ -2,9 +2,9 @@ import {
   type ListedKey,
   listKeys,
   openAppKeyStates,
-  proveKey,
   requireKeyVariables,
-} from "../../../app/keys.ts";
+  testProviderKey,
+} from "../../../app/provider-keys.ts";
 import { addSecret, writeSecret } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { formatTime } from "../../../lib/time/format-time.ts";
@@ -45,7 +45,7 @@ export async function addKey(
       `This key is already stored as ${same.key.source}; nothing was changed.`,
     );
   if (test) {
-    const { failure } = await proveKey(app, states, { provider, key, model }, signal);
+    const { failure } = await testProviderKey(app, states, { provider, key, model }, signal);
     if (failure !== undefined)
       throw new AppError("key-unproved", `The key was not stored: ${failure.message}`, {
         hint: `${failure.hint} To store it anyway, add --no-test.`,
@@ -145,7 +145,7 @@ export async function testKeys(
 
   async function testKey(provider: string, key: ListedKey["key"]) {
     try {
-      const { failure, route } = await proveKey(app, states, { provider, key, model }, signal);
+      const { failure, route } = await testProviderKey(app, states, { provider, key, model }, signal);
       return {
         ok: failure === undefined,
         model: route.model,

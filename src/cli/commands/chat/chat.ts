@@ -5,7 +5,7 @@ import type { CommandContext } from "../../context.ts";
 import { defineCommand, withExamples } from "../../define-command.ts";
 import { collect, parseCount } from "../../parse-option.ts";
 import { missingTask } from "./read-task.ts";
-import { type RunOptions, runChat } from "./run-once.ts";
+import { type RunOptions, runOnce } from "./run-once.ts";
 
 interface ChatOptions extends RunOptions {
   /** Set by the supervisor of a board's task: this process is the worker. */
@@ -62,7 +62,7 @@ export function build(context: CommandContext): Command {
         if (!canChat(context)) throw missingTask(); // before anything is opened
         return startChat(context, options);
       }
-      if (workerPipe === undefined) return runChat(context, input, options);
+      if (workerPipe === undefined) return runOnce(context, input, options);
       const { runWorker } = await import("./run-worker.ts");
       return runWorker(context, { ...options, workerPipe });
     })

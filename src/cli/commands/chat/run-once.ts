@@ -15,7 +15,7 @@ import type { ReasoningEffort } from "../../../providers/provider.ts";
 import { addUsage } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
-import { CARRY_OUT, PLAN_MODE } from "../../plan-words.ts";
+import { CARRY_OUT, PLAN_MODE } from "../../plan-mode-prompts.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -24,8 +24,8 @@ import { isClosedAtStart } from "./closed-descriptor.ts";
 import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
 import { readTask, type Task } from "./read-task.ts";
 import { RUN_EXIT_CODES } from "./run-exit-codes.ts";
+import { describeRun, type RunResult, usageFields, VIEWS } from "./run-views.ts";
 import { openTemporaryFolder } from "./temporary-folder.ts";
-import { describeRun, type RunResult, usageFields, VIEWS } from "./view.ts";
 
 export type OutputFormat = "text" | "json" | "events";
 
@@ -64,7 +64,7 @@ const MAX_ANSWERS = 3;
 const KNOWN_TOOLSETS: readonly string[] = TOOLSETS;
 
 /** Sends one message and prints its answer. */
-export async function runChat(
+export async function runOnce(
   context: CommandContext,
   input: "-" | undefined,
   options: RunOptions,

@@ -10,7 +10,7 @@ import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
-import { createWatchView } from "./view.ts";
+import { createWatchView } from "./run-views.ts";
 
 /** Shorter than the time after which the supervisor kills the worker. */
 const END_WITHIN_MS = 4_000;

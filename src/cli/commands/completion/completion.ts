@@ -2,7 +2,7 @@ import { Argument, type Command } from "commander";
 import type { CommandContext } from "../../context.ts";
 import { defineCommand, withExamples } from "../../define-command.ts";
 import { type CommandRow, listCompletions } from "./list-completions.ts";
-import { bashScript, fishScript, zshScript } from "./scripts.ts";
+import { bashScript, fishScript, zshScript } from "./shell-scripts.ts";
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 type Shell = keyof typeof SCRIPTS;

@@ -4,11 +4,11 @@ import { type ConfigKey, configKeys, findKey, requireKey } from "../../../config
 import { writeSecret, writeSetting } from "../../../config/files/write-setting.ts";
 import { parseYamlFile } from "../../../config/files/yaml-file.ts";
 import { requireNoBadValues } from "../../../config/load-config.ts";
-import { formatProblem, type Problem, unknownName } from "../../../config/problem.ts";
 import { resolveConfig } from "../../../config/resolve-config.ts";
+import type { ResolvedConfig } from "../../../config/resolved-config.ts";
 import { loadSections, schemaAt } from "../../../config/schema.ts";
+import { formatProblem, type Problem, unknownName } from "../../../config/setting-problem.ts";
 import { parseSettingText } from "../../../config/setting-text.ts";
-import type { ResolvedConfig } from "../../../config/settings.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
 import { findClosest } from "../../../lib/text/did-you-mean.ts";

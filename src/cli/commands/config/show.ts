@@ -1,9 +1,9 @@
 import { type ConfigKey, configKeys, requireKey } from "../../../config/config-keys.ts";
 import { requireNoBadValues } from "../../../config/load-config.ts";
-import { formatProblem } from "../../../config/problem.ts";
-import { createJsonSchema } from "../../../config/reference.ts";
+import { createJsonSchema } from "../../../config/reference-page.ts";
+import type { ResolvedConfig, Setting } from "../../../config/resolved-config.ts";
+import { formatProblem } from "../../../config/setting-problem.ts";
 import { describeExpectedText } from "../../../config/setting-text.ts";
-import type { ResolvedConfig, Setting } from "../../../config/settings.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { startApp } from "../../start-app.ts";

@@ -2,12 +2,12 @@ import type { Command } from "commander";
 import type { CommandContext } from "../../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
 import { parseCount } from "../../parse-option.ts";
-import { restartGateway, startGateway, stopGateway } from "./control.ts";
+import { manageKeys } from "./api-keys.ts";
 import { manageHooks } from "./hooks.ts";
-import { manageKeys } from "./keys.ts";
 import { showMessages } from "./messages.ts";
 import { runInForeground } from "./run.ts";
 import { setUpPlatform } from "./setup.ts";
+import { restartGateway, startGateway, stopGateway } from "./start-stop.ts";
 import { showStatus } from "./status.ts";
 
 /** `hermes gateway`: the long-lived process that answers on messaging platforms. */

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { App } from "../../../app/app.ts";
+import { checkPlatformLogin, type PlatformLogin } from "../../../app/server/check-platform-login.ts";
 import { openGatewayRecords } from "../../../app/server/gateway-status.ts";
-import { type PlatformProof, provePlatform } from "../../../app/server/prove-platform.ts";
 import { type ConfigKey, configKeys } from "../../../config/config-keys.ts";
 import { writeSecret, writeSettings } from "../../../config/files/write-setting.ts";
 import { parseSettingText } from "../../../config/setting-text.ts";
@@ -36,7 +36,7 @@ export async function setUpPlatform(context: CommandContext, given: string | und
     terminal.note("\nLogging in…");
     const log = await context.log();
     const options = { ...values, enabled: true };
-    const proof = await provePlatform(app, { name, options, log }, signal);
+    const proof = await checkPlatformLogin(app, { name, options, log }, signal);
     if (!("problem" in proof)) {
       terminal.note(`Logged in as ${proof.account}.\n`);
       values = { ...values, ...(await askPeople(context, name, values, proof)) };
@@ -96,7 +96,7 @@ async function askPeople(
   context: CommandContext,
   name: PlatformName,
   values: Values,
-  proof: Extract<PlatformProof, { readonly account: string }>,
+  proof: Extract<PlatformLogin, { readonly account: string }>,
 ): Promise<Values> {
   context.terminal.note(
     proof.answersStrangers

@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import { findRootBoards, findSettingsNaming, removeSandboxes } from "../../../app/profiles.ts";
+import { findRootBoards, findSettingsNaming, removeSandboxes } from "../../../app/profile-references.ts";
 import { AppError } from "../../../lib/errors.ts";
 import {
   findPendingRename,

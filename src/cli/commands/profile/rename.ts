@@ -1,4 +1,4 @@
-import { findRootBoards, findSettingsNaming, type RootBoards } from "../../../app/profiles.ts";
+import { findRootBoards, findSettingsNaming, type RootBoards } from "../../../app/profile-references.ts";
 import type { BoardStore } from "../../../board/board-store.ts";
 import { parseAssignee } from "../../../board/task-text.ts";
 import { updateStableLink } from "../../../environments/docker/spec/stable-folder.ts";

@@ -3,9 +3,9 @@ import type { SearchRole } from "../../../sessions/search/search-sessions.ts";
 import type { CommandContext } from "../../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
 import { collect, parseAge, parseCount, parseSince } from "../../parse-option.ts";
+import { archiveSession, branchSession, redoTurns, undoTurns } from "./change-session.ts";
 import { compactSession } from "./compact.ts";
 import { EXPORT_FORMATS, exportSession } from "./export/export-session.ts";
-import { archiveSession, branchSession, redoTurns, undoTurns } from "./history.ts";
 import { pruneSessions } from "./prune.ts";
 import { deleteSession, renameSession } from "./rename-delete.ts";
 import { searchSessions } from "./search.ts";
@@ -104,8 +104,8 @@ export function build(context: CommandContext): Command {
     .argument(...SESSION)
     .option("-m, --model <model>", "model to use from now on, as NAME or PROVIDER:NAME")
     .action(async (resume, { model, json }) => {
-      const { runChat } = await import("../chat/run-once.ts");
-      return runChat(context, undefined, { resume, retry: true, model, json });
+      const { runOnce } = await import("../chat/run-once.ts");
+      return runOnce(context, undefined, { resume, retry: true, model, json });
     });
   add("tree", "Show the branches of sessions.", ["hermes sessions tree", "hermes sessions tree latest"])
     .argument("[session]", "only the family of this session")

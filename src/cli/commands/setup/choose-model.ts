@@ -5,9 +5,9 @@ import {
   type ListedKey,
   listKeys,
   openAppKeyStates,
-  proveKey,
   requireKeyVariables,
-} from "../../../app/keys.ts";
+  testProviderKey,
+} from "../../../app/provider-keys.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { mergeModels } from "../../../providers/catalogue/merge-models.ts";
 import type { ListedModel } from "../../../providers/catalogue/parse-list.ts";
@@ -182,7 +182,7 @@ async function useKey(
   const model = await pickModel(context, provider, await describe(app, server, listed), preset);
   using states = openAppKeyStates(app, reporter.onNotice);
   terminal.status(`Asking ${model} …`);
-  const { route, failure } = await proveKey(app, states, { provider, key, model }, signal);
+  const { route, failure } = await testProviderKey(app, states, { provider, key, model }, signal);
   terminal.status("");
   requireAnswer(route, failure);
   terminal.note(`${provider} accepts the key, and ${model} answers.`);

@@ -5,8 +5,13 @@ import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { findModelChanges, warnOfOverrides } from "../model/set.ts";
+import {
+  canUseLocalSandbox,
+  chooseBackend,
+  chooseMode,
+  findRunningEngine,
+} from "./choose-backend-and-mode.ts";
 import { type ChosenModel, chooseModel } from "./choose-model.ts";
-import { canUseLocalSandbox, chooseBackend, chooseMode, findRunningEngine } from "./choose-surroundings.ts";
 import { askYes } from "./questions.ts";
 
 /** One change of config.yaml; `to` is undefined for a removal. */

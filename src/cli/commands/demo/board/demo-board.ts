@@ -8,8 +8,8 @@ import { terminateRun } from "../../../../board/supervisor/find-run.ts";
 import { killBoardNow } from "../../../../board/supervisor/kill-board-now.ts";
 import { runProcesses } from "../../../../board/supervisor/process-table.ts";
 import { boardMark, SUPERVISOR_MARK } from "../../../../board/worker/run-mark.ts";
-import type { Actor, DemoOptions, Stage } from "../stage.ts";
-import { bodyOf, createScript, type DemoTask } from "./graph.ts";
+import type { Demo, DemoOptions, DemoProcess } from "../open-demo.ts";
+import { bodyOf, createScript, type DemoTask } from "./demo-tasks.ts";
 
 const CLEANUP_MS = 20_000;
 /** Higher than the default of any machine, so that other load does not delay the demo. */
@@ -20,28 +20,28 @@ export interface DemoBoard extends AsyncDisposable {
   readonly store: BoardStore;
   /** Ids of the tasks in the order of the graph. */
   readonly ids: readonly string[];
-  startDaemon(signal: AbortSignal): Actor;
+  startDaemon(signal: AbortSignal): DemoProcess;
 }
 
 export async function openDemoBoard(
-  stage: Stage,
+  demo: Demo,
   graph: readonly DemoTask[],
   options: DemoOptions,
   signal: AbortSignal,
 ): Promise<DemoBoard> {
-  const location: BoardLocation = { root: stage.home, databaseUrl: "", slug: "default" };
-  await fillHome(stage.home, graph, options);
+  const location: BoardLocation = { root: demo.home, databaseUrl: "", slug: "default" };
+  await fillHome(demo.home, graph, options);
   const store = await openBoardStore(location, {}, signal);
-  const ids = await createTasks(store, graph, stage.project, signal);
-  // Runs before the stage's own listener, which removes the folder.
+  const ids = await createTasks(store, graph, demo.project, signal);
+  // Runs before the demo's own listener, which removes the folder.
   const onExit = (): void => killBoardNow(store.identity);
   process.prependOnceListener("exit", onExit);
-  let daemon: Actor | undefined;
+  let daemon: DemoProcess | undefined;
   return {
     store,
     ids,
     startDaemon(within) {
-      daemon = stage.start(["kanban", "daemon"], within);
+      daemon = demo.start(["kanban", "daemon"], within);
       return daemon;
     },
     async [Symbol.asyncDispose]() {

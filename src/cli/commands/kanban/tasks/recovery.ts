@@ -3,8 +3,8 @@ import { answerTaskQuestion, type TaskQuestion } from "../../../../app/approvals
 import type { Task } from "../../../../board/task.ts";
 import { describeStatus } from "../../../../board/transitions.ts";
 import { withoutUndefined } from "../../../../lib/without-undefined.ts";
-import { requirePerson } from "../../../by-person.ts";
 import type { AddVerb } from "../../../define-command.ts";
+import { requirePerson } from "../../../require-person.ts";
 import { quoteShort } from "../../../terminal/quote-text.ts";
 import type { KanbanContext } from "../kanban-context.ts";
 import { type BodyOptions, readBody } from "../parse.ts";

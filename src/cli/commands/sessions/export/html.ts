@@ -6,8 +6,8 @@ import {
   type UserMessage,
 } from "../../../../providers/message.ts";
 import type { TranscriptEntry } from "../../../../sessions/transcript.ts";
+import { describeCall, factsOf, resultsOf, type ShownCall, titleOf } from "./describe-session.ts";
 import type { ExportedSession } from "./exported-session.ts";
-import { describeCall, factsOf, resultsOf, type ShownCall, titleOf } from "./facts.ts";
 import { PAGE_STYLE } from "./page-style.ts";
 import { escapeHtml, renderDiff, renderMarkdownAsHtml, renderPlain } from "./safe-html.ts";
 

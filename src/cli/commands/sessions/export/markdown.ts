@@ -1,6 +1,6 @@
 import { textOf, toolCallsOf } from "../../../../providers/message.ts";
+import { describeCall, factsOf, resultsOf, type ShownCall, titleOf } from "./describe-session.ts";
 import type { ExportedSession } from "./exported-session.ts";
-import { describeCall, factsOf, resultsOf, type ShownCall, titleOf } from "./facts.ts";
 
 /** The session as Markdown that GitHub shows well: prompts as quotations, answers as they are, calls folded. */
 export function renderMarkdown(exported: ExportedSession): string {

@@ -1,5 +1,5 @@
 import type { ScriptInput } from "../../../../providers/scripted/script.ts";
-import { CASES, type DemoOptions, PROGRESS } from "../stage.ts";
+import { CASES, type DemoOptions, PROGRESS } from "../open-demo.ts";
 
 /** The number of the task whose worker is killed. */
 export const KILLED = 6;

@@ -6,7 +6,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { DashboardScope } from "../contract/common.ts";
 
 /** Somebody who has signed in with one browser. */
-export interface Login {
+export interface SignIn {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly DashboardScope[];
@@ -23,11 +23,11 @@ export interface ServerRecord {
 const CODE_BYTES = 16;
 const TOKEN_BYTES = 32;
 export const CODE_MS = 10 * 60_000;
-export const LOGIN_MS = 30 * 24 * 3_600_000;
+export const SIGN_IN_MS = 30 * 24 * 3_600_000;
 /** How often the time of a sign-in is moved on; each time is a write. */
 const RENEW_EVERY_MS = 3_600_000;
 
-const loginMigration: Migration = {
+const signInMigration: Migration = {
   name: "sign-ins",
   // Codes and cookies are stored only as hashes: they are random, so a plain hash cannot be reversed.
   sql: `
@@ -53,19 +53,19 @@ const loginMigration: Migration = {
     ) strict`,
 };
 
-export type LoginStore = Awaited<ReturnType<typeof openLoginStore>>;
+export type SignInStore = Awaited<ReturnType<typeof openSignInStore>>;
 
 /** Opens `dashboard.sqlite`: who has signed in, the links that nobody has used yet, and where the server is. */
-export async function openLoginStore(path: string, clock: Clock, signal: AbortSignal) {
+export async function openSignInStore(path: string, clock: Clock, signal: AbortSignal) {
   const database = await openDatabase(
     path,
-    { migrations: [leaseMigration, loginMigration], synchronous: "NORMAL", clock },
+    { migrations: [leaseMigration, signInMigration], synchronous: "NORMAL", clock },
     signal,
   );
-  return { database, ...createLogins(database) };
+  return { database, ...createSignIns(database) };
 }
 
-interface LoginRow {
+interface SignInRow {
   readonly id: string;
   readonly name: string;
   readonly scopes: string;
@@ -73,8 +73,8 @@ interface LoginRow {
   readonly now: number;
 }
 
-function createLogins(database: Database) {
-  const find = database.prepare<LoginRow>(
+function createSignIns(database: Database) {
+  const find = database.prepare<SignInRow>(
     "select id, name, scopes, expires_at, hermes_now() now from sign_in where hash = ? and expires_at > hermes_now()",
   );
   const exists = database.prepare("select 1 from sign_in where id = ? and expires_at > hermes_now()");
@@ -104,13 +104,13 @@ function createLogins(database: Database) {
 
   const add = (name: string, scopes: string): string => {
     const token = randomBytes(TOKEN_BYTES).toString("base64url");
-    insert.run({ id: randomUUID(), hash: hashOf(token), name, scopes, lifetimeMs: LOGIN_MS });
+    insert.run({ id: randomUUID(), hash: hashOf(token), name, scopes, lifetimeMs: SIGN_IN_MS });
     return token;
   };
 
   return {
     /** Who sent a cookie. */
-    find(token: string): Login | undefined {
+    find(token: string): SignIn | undefined {
       const row = find.get(hashOf(token));
       return row && { id: row.id, name: row.name, scopes: JSON.parse(row.scopes) as DashboardScope[] };
     },
@@ -122,8 +122,8 @@ function createLogins(database: Database) {
     async renew(token: string, signal: AbortSignal): Promise<boolean> {
       const hash = hashOf(token);
       const row = find.get(hash);
-      if (row === undefined || row.expires_at - row.now > LOGIN_MS - RENEW_EVERY_MS) return false;
-      return await database.write(() => renew.run(LOGIN_MS, hash).changes === 1, signal);
+      if (row === undefined || row.expires_at - row.now > SIGN_IN_MS - RENEW_EVERY_MS) return false;
+      return await database.write(() => renew.run(SIGN_IN_MS, hash).changes === 1, signal);
     },
     /** Creates a code that signs one browser in, once. */
     async createCode(scopes: readonly DashboardScope[], signal: AbortSignal): Promise<string> {

@@ -1,8 +1,8 @@
 import { type ApiKeys, KEY_SCOPES, openApiKeys } from "../../../app/server/api-keys.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { formatTime } from "../../../lib/time/format-time.ts";
-import { requirePerson } from "../../by-person.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
+import { requirePerson } from "../../require-person.ts";
 import { startApp } from "../../start-app.ts";
 import { renderTable } from "../../terminal/table.ts";
 

@@ -4,8 +4,8 @@ import { type GatewayRecords, openGatewayRecords } from "../../../app/server/gat
 import { AppError, errnoOf } from "../../../lib/errors.ts";
 import type { ProcessIdentity } from "../../../lib/process/process-identity.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
-import { requirePerson } from "../../by-person.ts";
 import type { CommandContext } from "../../context.ts";
+import { requirePerson } from "../../require-person.ts";
 import { startApp } from "../../start-app.ts";
 
 const LOOK_EVERY_MS = 100;

@@ -81,7 +81,7 @@ export async function listKeys(
 }
 
 /** Sends one request with this key, and remembers whether the server accepted it. */
-export async function proveKey(
+export async function testProviderKey(
   app: App,
   states: KeyStates,
   {

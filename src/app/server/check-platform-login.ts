@@ -9,16 +9,16 @@ import type { App } from "../app.ts";
 const CONNECT_WITHIN_MS = 60_000;
 
 /** What a login has shown. */
-export type PlatformProof =
+export type PlatformLogin =
   | { readonly account: string; readonly answersStrangers: boolean }
   | { readonly problem: string };
 
 /** Logs in with settings that are not stored yet, and leaves again. What has arrived meanwhile stays with the service. */
-export async function provePlatform(
+export async function checkPlatformLogin(
   { variables, resolved }: App,
   { name, options, log }: { readonly name: PlatformName; readonly options: object; readonly log: Log },
   signal: AbortSignal,
-): Promise<PlatformProof> {
+): Promise<PlatformLogin> {
   const sink: InboundSink = {
     cursor: undefined,
     store: async () => {

@@ -1,6 +1,6 @@
 import { access, chmod, constants, mkdtemp, rmdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { formatProblem } from "../config/problem.ts";
+import { formatProblem } from "../config/setting-problem.ts";
 import { errnoOf } from "../lib/errors.ts";
 import { type CheckInput, type Finding, finding } from "./check.ts";
 

@@ -1,7 +1,7 @@
 import type { ConfigKey } from "./config-keys.ts";
 import type { YamlFile } from "./files/yaml-file.ts";
-import type { Problem } from "./problem.ts";
 import type { Config } from "./schema.ts";
+import type { Problem } from "./setting-problem.ts";
 
 export type Origin = "flag" | "env" | "file" | "default";
 

@@ -25,7 +25,7 @@ export async function findRunningEngine(app: App, signal: AbortSignal): Promise<
   }
 }
 
-export interface Surroundings {
+export interface EnvironmentChoice {
   readonly backend: Backend;
   readonly local_sandbox: TerminalOptions["local_sandbox"];
 }
@@ -35,10 +35,10 @@ export async function chooseBackend(
   context: CommandContext,
   app: App,
   { engine, canSandbox }: { readonly engine: string | undefined; readonly canSandbox: boolean },
-): Promise<Surroundings> {
+): Promise<EnvironmentChoice> {
   const { backend, local_sandbox, docker_image: image } = app.resolved.config.terminal;
   const now = { backend, local_sandbox };
-  const choices: Choice<Surroundings>[] = [
+  const choices: Choice<EnvironmentChoice>[] = [
     { label: "On this machine", value: { backend: "local", local_sandbox: "off" } },
   ];
   if (engine !== undefined)
@@ -51,7 +51,7 @@ export async function chooseBackend(
       label: "On this machine, in a sandbox that can change only the project and hides your credentials",
       value: { backend: "local", local_sandbox: "workspace" },
     });
-  const isNow = ({ value }: Choice<Surroundings>): boolean =>
+  const isNow = ({ value }: Choice<EnvironmentChoice>): boolean =>
     value.backend === backend && (backend !== "local" || value.local_sandbox === local_sandbox);
   if (!choices.some(isNow)) {
     const sandbox = backend === "local" ? `, sandbox ${local_sandbox}` : "";

@@ -1,5 +1,5 @@
 import { findDefaultRoute, readRouteSettings } from "../app/conversation.ts";
-import { listKeys, openAppKeyStates, proveKey } from "../app/keys.ts";
+import { listKeys, openAppKeyStates, testProviderKey } from "../app/provider-keys.ts";
 import { resolveFallback } from "../conversation/fallback-routes.ts";
 import { AppError } from "../lib/errors.ts";
 import { formatTime } from "../lib/time/format-time.ts";
@@ -34,7 +34,7 @@ export async function checkKeys({ app, online, signal }: CheckInput): Promise<Fi
     }
     const results = [];
     for (const { key } of listed)
-      results.push({ key, ...(await proveKey(app, states, { provider, key }, signal)) });
+      results.push({ key, ...(await testProviderKey(app, states, { provider, key }, signal)) });
     const status = results.some(({ failure }) => failure === undefined) ? "warn" : "fail";
     return results.map(({ key, failure }) =>
       failure === undefined

@@ -24,16 +24,16 @@ const REMOVAL_MS = 30_000;
 const REMOVE_SANDBOX = ["sandbox", "rm", "--force", "--task", "default", "--terminal.backend", "docker"];
 
 /** Another process of this program that runs in the demo. */
-export interface Actor {
+export interface DemoProcess {
   readonly pid: number;
   /** The lines of standard output, until the process ends. */
   readonly lines: AsyncIterable<string>;
-  readonly ended: Promise<ActorEnd>;
+  readonly ended: Promise<DemoProcessEnd>;
   /** Sends SIGKILL, so that the process cannot save anything. */
   kill(): void;
 }
 
-export interface ActorEnd {
+export interface DemoProcessEnd {
   /** Null if the process was killed. */
   readonly exitCode: number | null;
   readonly stderr: string;
@@ -55,7 +55,7 @@ export interface DemoOptions {
 }
 
 /** The temporary home and project of a demo. Both are removed at the end, even after a failure. */
-export interface Stage extends AsyncDisposable {
+export interface Demo extends AsyncDisposable {
   /** Aborts with the command, or if the demo takes too long. */
   readonly signal: AbortSignal;
   /** The root home of all processes of the demo. */
@@ -66,7 +66,7 @@ export interface Stage extends AsyncDisposable {
   /** Sets where commands run. A sandbox that this creates is removed at the end, too. */
   setTerminal(settings: Readonly<Record<string, unknown>>): Promise<void>;
   /** Starts this program in the project; aborting the signal kills it. */
-  start(args: readonly string[], signal: AbortSignal): Actor;
+  start(args: readonly string[], signal: AbortSignal): DemoProcess;
   /** Starts to remove a sandbox that does not work, if there is one. */
   dropSandbox(): void;
   /** Waits for the reader. */
@@ -79,10 +79,10 @@ export interface Stage extends AsyncDisposable {
   end(steps: readonly (readonly [command: string, why: string])[]): void;
 }
 
-export async function openStage(
+export async function openDemo(
   { variables, terminal, signal: ownSignal }: CommandContext,
   { isFast, staysOpen = false }: DemoOptions,
-): Promise<Stage> {
+): Promise<Demo> {
   const startedAt = performance.now();
   const limit = new AbortController();
   if (!staysOpen) setTimeout(() => limit.abort(demoFailed("it took too long")), GIVE_UP_MS).unref();
@@ -92,11 +92,11 @@ export async function openStage(
   const env = ownVariables(variables, home);
   const running = new Set<Child>();
   let mayHaveSandbox = false;
-  let removal: Promise<ActorEnd> | undefined;
+  let removal: Promise<DemoProcessEnd> | undefined;
 
   const spawnHermes = (args: readonly string[]): Child =>
     spawn(process.execPath, hermes(args), { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] });
-  const remove = async (): Promise<ActorEnd> => {
+  const remove = async (): Promise<DemoProcessEnd> => {
     const child = spawnHermes(REMOVE_SANDBOX);
     const giveUp = setTimeout(() => child.kill("SIGKILL"), REMOVAL_MS);
     child.stdout.resume();
@@ -201,7 +201,7 @@ function ownVariables(variables: CommandContext["variables"], home: string): Nod
   return { ...Object.fromEntries(kept), HERMES_HOME: home };
 }
 
-async function endOf(child: Child): Promise<ActorEnd> {
+async function endOf(child: Child): Promise<DemoProcessEnd> {
   const [stderr, [exitCode]] = await Promise.all([text(child.stderr), once(child, "close")]);
   return { exitCode: exitCode as number | null, stderr };
 }

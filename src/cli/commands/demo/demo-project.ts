@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ScriptInput } from "../../../providers/scripted/script.ts";
-import { CASES, type DemoOptions, PROGRESS } from "./stage.ts";
+import { CASES, type DemoOptions, PROGRESS } from "./open-demo.ts";
 
 export const PROGRAM = "pages.sh";
 const BUG = "$(($1 / $2))";
