@@ -20,7 +20,7 @@ import {
 } from "../providers/provider.ts";
 import { findTool } from "../tools/find-tool.ts";
 import { classifyAnswerEnd, type TurnEndReason } from "./answer-end.ts";
-import { createCompactor, type TurnCompaction } from "./compaction/compactor.ts";
+import { createCompactor, type TurnCompaction } from "./compaction/when-to-compact.ts";
 import { createDenialCounter } from "./denial-counter.ts";
 import type { AgentEvent, AgentEventOf, PendingCall, TurnOutcome } from "./events.ts";
 import { endInterrupted, reportPending } from "./interrupted-turn.ts";

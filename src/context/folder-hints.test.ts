@@ -23,7 +23,7 @@ async function openLab(setUp: string, { maxResultChars = 100_000 } = {}) {
   const notices: string[] = [];
   const open = (shown: readonly string[]) =>
     withFolderHints(own.tools, {
-      workspace: async () => ({
+      openEnvironment: async () => ({
         environment,
         session,
         files: createEnvironmentFiles(environment, session),
@@ -87,7 +87,7 @@ it("agent A11: a hint cannot close the tag around it, is cut to the limit, and w
   expect(await lab.call("read_file", { path: "b/short.txt" })).toContain("\nhint\n");
 });
 
-it("agent A11: a hint that is a link out of the workspace, a FIFO or binary is reported, and the call succeeds", async () => {
+it("agent A11: a hint that is a link out of the working folder, a FIFO or binary is reported, and the call succeeds", async () => {
   await using lab = await openLab(
     `mkdir a b c; echo out > ../out-$$; ln -s ../../out-$$ a/AGENTS.md; mkfifo b/AGENTS.md; printf 'a\\0b' > c/AGENTS.md;
      for folder in a b c; do echo 1 > $folder/f.txt; done`,

@@ -11,7 +11,7 @@ import { IMAGE_HINT, MAX_IMAGE_BYTES, type ParsedImage, parseImage } from "../pr
 import type { ImagePart, TextPart } from "../providers/message.ts";
 import { describeProblem } from "../tools/files/describe-problem.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { Workspace } from "../tools/tool-parts.ts";
+import type { OpenedEnvironment } from "../tools/tool-parts.ts";
 import { fetchPage } from "./fetch-page.ts";
 import { findReferences, type Reference } from "./find-references.ts";
 import { readGit } from "./read-git.ts";
@@ -30,7 +30,7 @@ const ASSUMED_WINDOW = 128_000;
 const IMAGE_NAME = /\.(?:png|jpe?g|gif|webp)$/i;
 
 export interface ReferenceParts {
-  workspace(signal: AbortSignal): Promise<Workspace>;
+  openEnvironment(signal: AbortSignal): Promise<OpenedEnvironment>;
   /** The folder that references must stay in; relative ones start there. */
   readonly folder: string;
   readonly guards: FileGuards;
@@ -118,7 +118,7 @@ async function load(
       if (Number.isInteger(reference.count) && reference.count >= 1 && reference.count <= MAX_COMMITS) break;
       throw refuse(`${reference.source} is not possible.`, `Write @git:N with N from 1 to ${MAX_COMMITS}.`);
   }
-  const { environment, files } = await parts.workspace(signal);
+  const { environment, files } = await parts.openEnvironment(signal);
   const root = await files.stat(parts.folder, signal);
   if (isFileProblem(root)) throw refuse(root.message, root.hint);
   const isSecret = (path: string): boolean => parts.guards.read(posix.join(root.path, path)) !== undefined;
@@ -128,14 +128,14 @@ async function load(
 
 type PathReference = Extract<Reference, { kind: "file" | "folder" }>;
 
-/** The facts of a path inside the workspace; undefined if a bare `@WORD` names nothing there. */
+/** The facts of a path inside the working folder; undefined if a bare `@WORD` names nothing there. */
 async function locate(
   reference: PathReference,
   parts: ReferenceParts,
   signal: AbortSignal,
 ): Promise<FileFacts | undefined> {
   const { path, source, isBare } = reference;
-  const { files } = await parts.workspace(signal);
+  const { files } = await parts.openEnvironment(signal);
   const wanted = /^[/~]/.test(path) ? path : posix.join(parts.folder, path);
   const [root, found] = await Promise.all([files.stat(parts.folder, signal), files.stat(wanted, signal)]);
   if (isFileProblem(root)) throw refuse(root.message, root.hint);
@@ -144,7 +144,7 @@ async function locate(
   if (isFileProblem(found)) throw refuse(`${source}: ${await describeProblem(files, found, signal)}`);
   if (found.path !== root.path && !found.path.startsWith(root.path === "/" ? "/" : `${root.path}/`))
     throw refuse(
-      `${source} is outside of the workspace ${root.path}.`,
+      `${source} is outside of the working folder ${root.path}.`,
       "Start Hermes in a folder that contains it.",
     );
   if (parts.guards.read(found.path) !== undefined)
@@ -165,7 +165,7 @@ async function loadFile(
   const found = await locate(reference, parts, signal);
   if (found === undefined) return undefined;
   if (IMAGE_NAME.test(found.path)) {
-    const { files } = await parts.workspace(signal);
+    const { files } = await parts.openEnvironment(signal);
     const file = await files.readBytes(found.path, MAX_IMAGE_BYTES, signal);
     if (isFileProblem(file)) throw refuse(`${source}: ${file.message}`, IMAGE_HINT);
     return requireImage(source, parseImage(file.bytes));
@@ -190,7 +190,7 @@ async function loadFolder(
 ): Promise<Added | undefined> {
   const found = await locate(reference, parts, signal);
   if (found === undefined) return undefined;
-  const { files } = await parts.workspace(signal);
+  const { files } = await parts.openEnvironment(signal);
   const listed = await files.list(found.path, { limit: MAX_ENTRIES }, signal);
   if (isFileProblem(listed)) throw refuse(`${reference.source}: ${listed.message}`, listed.hint);
   const names = listed.entries.map(

@@ -40,16 +40,16 @@ import { createPolicy } from "./gate/create-policy.ts";
 import { findPastWrites } from "./gate/past-writes.ts";
 import { withUntrustedNotes } from "./gate/untrusted-results.ts";
 import { warmGate } from "./gate/warm-gate.ts";
+import { openToolParts } from "./open-tool-parts.ts";
+import { loadPastTotals, type PastTotals, withoutSummary } from "./past-totals.ts";
 import { createVision, describeImages } from "./prompt/describe-images.ts";
 import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt/prompt-facts.ts";
+import { createSessionEnvironment, type SessionEnvironment } from "./session-environment.ts";
 import { findSessionRoute, isSameModel } from "./session-route.ts";
-import { openToolParts } from "./session-tools.ts";
-import { measureSoFar, type SoFar, withoutSummary } from "./so-far.ts";
 import { remainingBudget } from "./spending.ts";
 import { createBackgroundTitle } from "./titles/background-title.ts";
 import { createTitleModel } from "./titles/title-model.ts";
 import { createSummarizers, createTurnCompaction, findWindow } from "./turn-compaction.ts";
-import { createWorkspaceHolder, type WorkspaceHolder } from "./workspace-holder.ts";
 
 export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly model: {
@@ -64,11 +64,11 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly cutOff: readonly PendingCall[] | undefined;
   /** What the model still sees in full of the conversation before this process opened it. */
   readonly past: readonly Message[];
-  readonly soFar: SoFar;
+  readonly pastTotals: PastTotals;
   /** Questions to a person. */
   readonly approvals: ApprovalQueue;
   /** The background jobs of the session with their current state. */
-  readonly jobs: WorkspaceHolder["jobs"];
+  readonly jobs: SessionEnvironment["jobs"];
   /** Runs a command of the person as a call of the terminal tool, decided like one. The model is not told. */
   runCommand(command: string, signal: AbortSignal): AsyncGenerator<AgentEvent>;
   /**
@@ -146,7 +146,7 @@ export async function openConversation(
       ...(resumed && { cwd: resumed.session.cwd }),
       task: environmentTask(environment.options.isolation, { session: id, task: request.task }),
     };
-    const holder = createWorkspaceHolder({
+    const ownEnvironment = createSessionEnvironment({
       environments: request.environments,
       request: inUse,
       isResumed: resumed !== undefined,
@@ -172,7 +172,7 @@ export async function openConversation(
     };
     const ownParts = await openToolParts(
       request,
-      holder.workspace,
+      ownEnvironment.open,
       { owner: id, cwd: inUse.cwd },
       store,
       untrusted.add,
@@ -189,7 +189,7 @@ export async function openConversation(
     const tools = new Map([
       ...(request.usesContextFiles
         ? withFolderHints(own, {
-            workspace: holder.workspace,
+            openEnvironment: ownEnvironment.open,
             folder,
             guards: ownParts.guards,
             shown: (resumed?.messages ?? []).flatMap((message) =>
@@ -242,7 +242,7 @@ export async function openConversation(
     });
     const reviews: ReviewCost[] = [];
     const policy = await createPolicy(request, {
-      cwd: holder.cwd,
+      cwd: ownEnvironment.cwd,
       inUse,
       model: model.current,
       knownTools: new Set(tools.keys()),
@@ -323,10 +323,10 @@ export async function openConversation(
           },
           state,
         ),
-      saveShell: holder.saveShell,
+      saveShell: ownEnvironment.saveShell,
       untrusted,
       onRequestSent() {
-        holder.warm();
+        ownEnvironment.warm();
         const terminal = tools.get("terminal");
         if (isGateWarm || terminal === undefined) return;
         isGateWarm = true;
@@ -334,7 +334,7 @@ export async function openConversation(
       },
       async onTurnEnd() {
         // Neither is awaited, so that the answer is not delayed.
-        holder.startRelease();
+        ownEnvironment.startRelease();
         title?.start();
         for (const one of spentBeside.splice(0))
           await store.usage.addRequest(id, one, AbortSignal.timeout(RECORD_WITHIN_MS));
@@ -348,9 +348,9 @@ export async function openConversation(
       stored: resumed?.session,
       cutOff: await findCutOff(store, resumed, signal),
       past: resumed === undefined ? [] : withoutSummary(resumed),
-      soFar: measureSoFar(store, id, resumed),
+      pastTotals: loadPastTotals(store, id, resumed),
       approvals: store.approvals,
-      jobs: holder.jobs,
+      jobs: ownEnvironment.jobs,
       runCommand(command, within) {
         const input = JSON.stringify({ command });
         const call = { type: "tool-call", callId: randomUUID(), tool: "terminal", input } as const;
@@ -365,7 +365,7 @@ export async function openConversation(
       },
       async placeFile(path, within) {
         if (environment.options.backend === "local") return path;
-        const { files } = await holder.workspace(within);
+        const { files } = await ownEnvironment.open(within);
         const target = `~/received/${basename(dirname(path))}/${basename(path)}`;
         const placed = await files.write(target, await readFile(path), {}, within);
         if (isFileProblem(placed))
@@ -378,7 +378,7 @@ export async function openConversation(
           ? await (await import("../context/load-references.ts")).loadReferences(
               text,
               {
-                workspace: holder.workspace,
+                openEnvironment: ownEnvironment.open,
                 folder,
                 guards: ownParts.guards,
                 readFile: createReadFile(ownParts, new SeenFiles()),
@@ -400,7 +400,7 @@ export async function openConversation(
       async [Symbol.asyncDispose]() {
         await title?.[Symbol.asyncDispose]();
         await titleModel[Symbol.asyncDispose]();
-        await holder[Symbol.asyncDispose]();
+        await ownEnvironment[Symbol.asyncDispose]();
         await auxiliary[Symbol.asyncDispose]();
         await model[Symbol.asyncDispose]();
         store[Symbol.dispose]();

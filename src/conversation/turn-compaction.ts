@@ -1,6 +1,6 @@
 import type { CompactionParts } from "../agent/compaction/compact-history.ts";
-import type { TurnCompaction } from "../agent/compaction/compactor.ts";
 import type { Summarizer } from "../agent/compaction/summarize.ts";
+import type { TurnCompaction } from "../agent/compaction/when-to-compact.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import type { RouteSettings, Variable } from "../providers/routes/choose-provider.ts";
 import { resolveRoute } from "../providers/routes/resolve-route.ts";

@@ -6,7 +6,7 @@ import type { FileGuards } from "../policy/guarded-files.ts";
 import type { MovedCommands } from "./terminal/moved-commands.ts";
 
 /** The environment of one session, with its shell, files and jobs. */
-export interface Workspace {
+export interface OpenedEnvironment {
   readonly environment: Environment;
   readonly session: ShellSession;
   readonly files: EnvironmentFiles;
@@ -89,7 +89,7 @@ export interface Vision {
 /** The dependencies of a session's tools, all passed in. */
 export interface ToolParts {
   /** Opened on the first call, then reused. */
-  workspace(signal: AbortSignal): Promise<Workspace>;
+  openEnvironment(signal: AbortSignal): Promise<OpenedEnvironment>;
   /** The session id, which is the owner of its jobs. */
   readonly owner: string;
   /** The files that tools must not read or change. */

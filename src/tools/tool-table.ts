@@ -6,6 +6,7 @@ import { SeenFiles } from "./files/seen-files.ts";
 import { createSendFile } from "./files/send-file.ts";
 import { createVisionAnalyze } from "./files/vision-analyze.ts";
 import { createWriteFile } from "./files/write-file.ts";
+import { redactTool } from "./redact-result.ts";
 import { createSessionSearch } from "./session-search.ts";
 import { createProcess } from "./terminal/process.ts";
 import { createTerminal } from "./terminal/terminal.ts";
@@ -60,30 +61,4 @@ function beforeCall(tool: Tool, action: () => void): Tool {
     action();
     return tool.call(input, context);
   });
-}
-
-/** Wraps a tool so that secrets are redacted everywhere in its results: in paths, names, errors and diffs. */
-function redactTool(tool: Tool, redact: (text: string) => string): Tool {
-  return withCall(tool, async (input, context) => {
-    const { text, display, ...facts } = await tool.call(input, context);
-    return { ...facts, text: redactText(text, redact), display: display && redact(display) };
-  });
-}
-
-/** Redacts JSON string by string, because an unterminated secret would swallow the rest of the object. */
-function redactText(text: string, redact: (text: string) => string): string {
-  if (!text.startsWith("{")) return redact(text);
-  try {
-    return JSON.stringify(redactValue(JSON.parse(text), redact));
-  } catch (error) {
-    if (error instanceof SyntaxError) return redact(text); // it only starts like JSON
-    throw error;
-  }
-}
-
-function redactValue(value: unknown, redact: (text: string) => string): unknown {
-  if (typeof value === "string") return redact(value);
-  if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactValue(item, redact)]));
 }

@@ -178,7 +178,7 @@ export async function openToolLab(
   const owner = options.owner ?? "session-1";
   const home = options.home ?? temp.file("home");
   const parts: ToolParts = {
-    workspace: async () => ({
+    openEnvironment: async () => ({
       environment,
       session,
       files: createEnvironmentFiles(environment, session),

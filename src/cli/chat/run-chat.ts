@@ -259,7 +259,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   }
   async function open(request: OpenRequest): Promise<void> {
     const conversation = await opened.open(request);
-    const { sessionId, soFar } = conversation;
+    const { sessionId, pastTotals } = conversation;
     const { model, provider, reasoning } = request;
     chosen = { model, provider, reasoning };
     if (state.facts?.sessionId !== sessionId) {
@@ -280,9 +280,9 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
         sessionId,
       },
       mode: modeOf(policy),
-      lastCall: soFar.calls,
-      contextUsed: soFar.contextTokens ?? 0,
-      costUsd: soFar.costUsd,
+      lastCall: pastTotals.calls,
+      contextUsed: pastTotals.contextTokens ?? 0,
+      costUsd: pastTotals.costUsd,
     });
     showRecap(conversation);
     jobWatch?.[Symbol.dispose]();
@@ -321,7 +321,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     },
     signal,
   );
-  function showRecap({ stored, past, soFar: { turns }, cutOff }: OpenConversation): void {
+  function showRecap({ stored, past, pastTotals: { turns }, cutOff }: OpenConversation): void {
     if (stored === undefined) return;
     const { title, cwd, activeAt } = stored;
     const request = { past, turns, title, folder: cwd.replace(homedir(), "~"), ageMs: Date.now() - activeAt };

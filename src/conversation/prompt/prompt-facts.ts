@@ -74,7 +74,7 @@ export function describeTools(offer: {
     throw new Error("a tool that is only described was called");
   };
   const parts: ToolParts = {
-    workspace: never,
+    openEnvironment: never,
     owner: "",
     guards: { read: never, write: never, send: never },
     limits: offer.limits,

@@ -8,7 +8,7 @@ import type { WrittenRequest } from "../wire/stream-call.ts";
 import { withThinkTags } from "../wire/think-tags.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { type CacheTtl, withCacheMarkers } from "./cache-markers.ts";
-import { outputLimitOf, type Thinking, thinkingOf } from "./claude-model.ts";
+import { outputLimitOf, type Thinking, thinkingOf } from "./claude-versions.ts";
 import { createMessageReader } from "./message-answer.ts";
 
 export interface AnthropicOptions extends WireOptions {

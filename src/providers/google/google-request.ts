@@ -10,7 +10,7 @@ import { isJsonObject, replayableInput } from "../wire/json-object.ts";
 import { createListBody } from "../wire/list-body.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece, type SerializedPiece } from "../wire/serialized-piece.ts";
-import { needsSignatures, thinkingConfigOf } from "./gemini-model.ts";
+import { needsSignatures, thinkingConfigOf } from "./gemini-thinking.ts";
 import { toGoogleSchema } from "./google-schema.ts";
 
 export interface GoogleRules {

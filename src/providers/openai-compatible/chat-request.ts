@@ -1,9 +1,9 @@
 import type { CacheTtl } from "../anthropic/cache-markers.ts";
 import { type AssistantMessage, type Message, NO_TEXT, textOf, type UserMessage } from "../message.ts";
-import { chooseEffort } from "../openai-models.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { parseObject, replayableInput } from "../wire/json-object.ts";
 import { createListBody } from "../wire/list-body.ts";
+import { chooseEffort } from "../wire/openai-efforts.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece } from "../wire/serialized-piece.ts";
 import { addCacheMarkers } from "./chat-cache-markers.ts";

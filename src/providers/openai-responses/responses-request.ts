@@ -6,10 +6,10 @@ import {
   type UserMessage,
   type VendorData,
 } from "../message.ts";
-import { chooseEffort, OPENAI_REASONING_MODELS } from "../openai-models.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { isJsonObject, type JsonObject, parseObject, replayableInput } from "../wire/json-object.ts";
 import { createListBody } from "../wire/list-body.ts";
+import { chooseEffort, OPENAI_REASONING_MODELS } from "../wire/openai-efforts.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece } from "../wire/serialized-piece.ts";
 

@@ -32,7 +32,7 @@ export function createReadFile(parts: ToolParts, seenFiles: SeenFiles): Tool {
     mutates: false,
     effectsOf: ({ path }) => ({ reads: [path] }),
     async run({ path, offset, limit }, { signal }) {
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const page = { offsetLine: offset, limitLines: limit, maxChars: PAGE_CHARS };
       const read = await files.read(path, page, signal);
       if (isFileProblem(read)) return failed(await describeProblem(files, read, signal));

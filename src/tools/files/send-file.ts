@@ -21,7 +21,7 @@ export function createSendFile(parts: ToolParts, sending: FileSending): Tool {
     mutates: true,
     effectsOf: ({ path }) => ({ reads: [path] }),
     async run({ path, caption }, { callId, signal }) {
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const read = await files.readBytes(path, sending.maxBytes, signal);
       if (isFileProblem(read)) {
         if (read.kind !== "too-large") return failed(await describeProblem(files, read, signal));

@@ -20,7 +20,7 @@ export function createVisionAnalyze(parts: ToolParts, vision: Vision): Tool {
     mutates: false,
     effectsOf: ({ path }) => ({ reads: [path] }),
     async run({ path, question }, { signal }) {
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const read = await files.readBytes(path, vision.maxBytes, signal);
       if (isFileProblem(read)) return failed(await describeProblem(files, read, signal));
       // Check the real path, which is known only after reading.

@@ -53,7 +53,7 @@ async function runAction(
     const seconds = Math.min(call.timeout ?? parts.limits.timeout, parts.limits.timeout);
     return runMovedAction(own, { action, offset, limit, seconds }, parts.redact, signal);
   }
-  const jobs = await (await parts.workspace(signal)).jobs(signal);
+  const jobs = await (await parts.openEnvironment(signal)).jobs(signal);
   const ours = (await jobs.list(signal)).filter(({ owner }) => owner === parts.owner);
   if (call.action === "list")
     return okJson({ processes: [...ours.map(describe), ...moved.map(describeMoved)] });

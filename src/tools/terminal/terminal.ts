@@ -75,12 +75,12 @@ async function runForeground(
   { callId, signal, onProgress }: ToolCallContext,
 ): Promise<ToolResult> {
   const { command, timeout = parts.limits.timeout } = call;
-  const workspace = await parts.workspace(signal);
-  const outside = call.outside_sandbox ? workspace.environment.outside : undefined;
-  const environment = outside ?? workspace.environment;
+  const opened = await parts.openEnvironment(signal);
+  const outside = call.outside_sandbox ? opened.environment.outside : undefined;
+  const environment = outside ?? opened.environment;
   // Variables and functions that sandboxed commands have defined must not run outside; only the folder is the same.
-  const session = outside?.openSession() ?? workspace.session;
-  const workdir = resolveWorkdir(call, workspace.session) ?? (outside && workspace.session.cwd);
+  const session = outside?.openSession() ?? opened.session;
+  const workdir = resolveWorkdir(call, opened.session) ?? (outside && opened.session.cwd);
   const cwdBefore = session.cwd;
   await using window = parts.createWindow();
   // Collapse progress lines before the window, so that their old states do not displace real output.
@@ -216,7 +216,7 @@ async function startInBackground(
   call: TerminalInput,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const { jobs: openJobs, session } = await parts.workspace(signal);
+  const { jobs: openJobs, session } = await parts.openEnvironment(signal);
   const jobs = await openJobs(signal);
   const started = await jobs.start(
     call.command,

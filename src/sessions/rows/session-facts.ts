@@ -29,7 +29,7 @@ interface CallRow {
 const SESSION = "(select key from session where id = :id)";
 
 /** The last call is looked for in the last turn only, so that its cost does not depend on the length of the session. */
-export const RUN_SQL = {
+export const FACT_SQL = {
   lastCall: `select call_id, tool, tool_call.outcome, message.created_at, body
       from message join tool_call on tool_call.message_key = message.key
      where message.turn_key = (select max(key) from turn where session_key = ${SESSION})
@@ -42,11 +42,11 @@ export const RUN_SQL = {
 };
 
 /** Reads single facts of a session that pages show beside its transcript. */
-export function createRunReader(database: Database) {
-  const lastCall = database.prepare<CallRow>(RUN_SQL.lastCall);
-  const notes = database.prepare<{ at: number; body: string }>(RUN_SQL.notes);
-  const output = database.prepare<{ body: string }>(RUN_SQL.output);
-  const openTurn = database.prepare<{ id: string; startedAt: number }>(RUN_SQL.openTurn);
+export function createSessionFacts(database: Database) {
+  const lastCall = database.prepare<CallRow>(FACT_SQL.lastCall);
+  const notes = database.prepare<{ at: number; body: string }>(FACT_SQL.notes);
+  const output = database.prepare<{ body: string }>(FACT_SQL.output);
+  const openTurn = database.prepare<{ id: string; startedAt: number }>(FACT_SQL.openTurn);
   return {
     /** The whole result of a call; undefined while it has none, and if it cannot be read. */
     findOutput(id: string, callId: string): string | undefined {

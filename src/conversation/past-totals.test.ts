@@ -14,7 +14,7 @@ import {
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
-import { measureSoFar, withoutSummary } from "./so-far.ts";
+import { loadPastTotals, withoutSummary } from "./past-totals.ts";
 
 const never = new AbortController().signal;
 
@@ -45,7 +45,7 @@ test("C43: after a compaction the counters of a session continue, and its summar
   } as const satisfies AgentEvent;
   await recordAll(store, draft.id, [start as AgentEvent, compaction, ...rest]);
   const loaded = store.loadSession(draft.id);
-  expect(measureSoFar(store, draft.id, loaded)).toMatchObject({ turns: 2, calls: 4 });
+  expect(loadPastTotals(store, draft.id, loaded)).toMatchObject({ turns: 2, calls: 4 });
   expect(withoutSummary(loaded)[0]).toMatchObject(user("ask two"));
-  expect(measureSoFar(store, "unknown", undefined)).toMatchObject({ turns: 0, calls: 0 });
+  expect(loadPastTotals(store, "unknown", undefined)).toMatchObject({ turns: 0, calls: 0 });
 });

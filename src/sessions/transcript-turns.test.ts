@@ -12,10 +12,10 @@ import {
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { openDatabase } from "../lib/sqlite/database.ts";
 import { systemClock } from "../lib/time/clock.ts";
-import { RUN_SQL } from "./rows/run-rows.ts";
+import { FACT_SQL } from "./rows/session-facts.ts";
 import { sessionMigrations } from "./session-migrations.ts";
 import { openSessionStore } from "./session-store.ts";
-import { TURNS_SQL } from "./session-turns.ts";
+import { TURNS_SQL } from "./transcript-turns.ts";
 
 const never = new AbortController().signal;
 
@@ -81,7 +81,7 @@ test("calls stand in the answer that made them, with their results and those tha
     },
     { callId: "c2", input: "{", state: "started", outcome: undefined, result: undefined },
   ]);
-  const runs = store.runs();
+  const runs = store.facts();
   expect(runs.findLastCall(draft.id)).toMatchObject({ tool: "terminal", input: "{", outcome: undefined });
   expect(runs.findOutput(draft.id, "c1")).toBe("a.txt");
   expect(runs.findOutput(draft.id, "c2")).toBeUndefined();
@@ -127,7 +127,7 @@ test("no page of a transcript reads the whole store", async () => {
     never,
   );
   const values = { session: 1, before: 1, limit: 1, keys: "[]", id: "a", callId: "c" };
-  for (const [name, sql] of Object.entries({ ...TURNS_SQL, ...RUN_SQL })) {
+  for (const [name, sql] of Object.entries({ ...TURNS_SQL, ...FACT_SQL })) {
     const used = Object.fromEntries(Object.entries(values).filter(([key]) => sql.includes(`:${key}`)));
     const plan = database.prepare<{ detail: string }>(`explain query plan ${sql}`).all(used);
     const scans = plan

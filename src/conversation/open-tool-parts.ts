@@ -15,7 +15,7 @@ import { createPastSessions } from "./past-sessions.ts";
 /** What the tools of a session get. */
 export async function openToolParts(
   request: ConversationRequest,
-  workspace: ToolParts["workspace"],
+  openEnvironment: ToolParts["openEnvironment"],
   { owner, cwd }: { readonly owner: string; readonly cwd: string },
   store: SessionStore,
   onUntrusted: (source: string) => void,
@@ -27,7 +27,7 @@ export async function openToolParts(
     ? redactor.redact
     : redactor.redactKnown;
   return {
-    workspace,
+    openEnvironment,
     owner,
     guards: await openFileGuards(request, cwd),
     pastSessions: createPastSessions(store, (text) => redactor.redact(text), onUntrusted),

@@ -4,14 +4,18 @@ import type { SessionProgress } from "../sessions/session-list.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
 
 /** What a session has done before this process opened it. */
-export interface SoFar extends SessionProgress {
+export interface PastTotals extends SessionProgress {
   /** The size of the conversation when the model last answered; undefined if it is not known. */
   readonly contextTokens: number | undefined;
   /** Undefined if no request had a known price. */
   readonly costUsd: number | undefined;
 }
 
-export function measureSoFar(store: SessionStore, id: string, resumed: LoadedSession | undefined): SoFar {
+export function loadPastTotals(
+  store: SessionStore,
+  id: string,
+  resumed: LoadedSession | undefined,
+): PastTotals {
   if (resumed === undefined) return { turns: 0, calls: 0, contextTokens: undefined, costUsd: undefined };
   const { requests, unpriced, costUsd } = store.usage.ofSession(id);
   return {

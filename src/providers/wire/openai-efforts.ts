@@ -1,4 +1,4 @@
-import { REASONING_EFFORTS, type ReasoningEffort } from "./provider.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../provider.ts";
 
 /** The models of OpenAI that reason; only the Responses API keeps their reasoning between calls. */
 export const OPENAI_REASONING_MODELS = /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat)|codex-)/;

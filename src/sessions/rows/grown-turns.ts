@@ -8,8 +8,8 @@ export interface GrownTurn {
 
 const MAX_TURNS = 200;
 
-/** Tells what was written since a message. Keys of messages are never reused. */
-export function createChangeReader(database: Database) {
+/** Finds the turns that got messages after a given message. Keys of messages are never reused. */
+export function createGrownTurnReader(database: Database) {
   const last = database.prepare<{ key: number | null }>("select max(key) as key from message");
   const grown = database.prepare<GrownTurn>(`
     select distinct session.id as sessionId, turn.id as turnId

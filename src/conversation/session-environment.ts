@@ -10,15 +10,15 @@ import type { JobRecord } from "../environments/jobs/job.ts";
 import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
 import { messageOf } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
-import type { Workspace } from "../tools/tool-parts.ts";
+import type { OpenedEnvironment } from "../tools/tool-parts.ts";
 
 const SWEEP_WITHIN_MS = 15_000;
 const RESTORE_WITHIN_MS = 30_000;
 const SHOWN_CHARS = 60;
 
-export interface WorkspaceHolder extends AsyncDisposable {
+export interface SessionEnvironment extends AsyncDisposable {
   /** Opens the environment on the first call; after a failure, the next call tries again. */
-  workspace(signal: AbortSignal): Promise<Workspace>;
+  open(signal: AbortSignal): Promise<OpenedEnvironment>;
   /** Opens the shell ahead of the first command if its sandbox or connection already exists. Never fails. */
   warm(): void;
   /** Starts releasing the environment at the end of a turn; the session keeps the shell's folder and variables. */
@@ -34,7 +34,7 @@ export interface WorkspaceHolder extends AsyncDisposable {
   saveShell(): string | undefined;
 }
 
-export interface WorkspaceParts {
+export interface SessionEnvironmentParts {
   readonly environments: EnvironmentRegistry;
   readonly request: EnvironmentRequest;
   readonly isResumed: boolean;
@@ -49,7 +49,7 @@ export interface WorkspaceParts {
 }
 
 /** Holds the environment of one session. A conversation that runs no command creates no sandbox. */
-export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
+export function createSessionEnvironment(parts: SessionEnvironmentParts): SessionEnvironment {
   const { environments, redact, isKnown } = parts;
   const reporter = createHeldReporter(parts.request.reporter);
   const request: EnvironmentRequest = { ...parts.request, reporter };
@@ -138,7 +138,7 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
     return shell;
   }
 
-  const build = shareResult(async (signal): Promise<Workspace> => {
+  const build = shareResult(async (signal): Promise<OpenedEnvironment> => {
     const { opened, createEnvironmentFiles, ripgrep } = await open.get(signal);
     session ??= await openShell(opened, signal);
     const files = createEnvironmentFiles(opened, session, { ripgrep });
@@ -157,7 +157,7 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
   }
 
   return {
-    async workspace(signal) {
+    async open(signal) {
       reporter.release();
       await releasing;
       const stopWarming = (): void => warming?.stop.abort();

@@ -35,7 +35,7 @@ export interface TurnMessage {
 }
 
 /** A message of a person and everything until the answer. */
-export interface SessionTurn {
+export interface TranscriptTurn {
   readonly key: number;
   readonly id: string;
   readonly startedAt: number;
@@ -51,7 +51,7 @@ export interface SessionTurn {
 
 export interface TurnPage {
   /** Oldest first. */
-  readonly turns: readonly SessionTurn[];
+  readonly turns: readonly TranscriptTurn[];
   /** The key before which the next page ends; undefined at the beginning of the session. */
   readonly before: number | undefined;
 }

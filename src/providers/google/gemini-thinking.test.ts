@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ReasoningEffort } from "../provider.ts";
-import { thinkingConfigOf } from "./gemini-model.ts";
+import { thinkingConfigOf } from "./gemini-thinking.ts";
 
 it.each<[string, ReasoningEffort | undefined, object | undefined]>([
   ["gemini-2.5-flash", undefined, { includeThoughts: true }],
