@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { createPairing, type Pairing } from "../../gateway/access/pairing.ts";
+import { type ChatStore, createChatStore } from "../../gateway/chats/chat-store.ts";
 import { createTrustedHooks, type TrustedHooks } from "../../gateway/hooks/trusted-hooks.ts";
 import { createInbox, type Inbox } from "../../gateway/inbox/inbox.ts";
 import { createOutbox, type Outbox } from "../../gateway/outbox/outbox.ts";
 import { GATEWAY_LEASE } from "../../gateway/runner/gateway-lease.ts";
 import { createGatewayState, type GatewayState } from "../../gateway/runner/gateway-state.ts";
-import { type ChatTurns, createChatTurns } from "../../gateway/sessions/chat-turns.ts";
 import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
 import { findWriteProblem } from "../../lib/files/probe-space.ts";
 import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
@@ -17,7 +17,7 @@ import type { App } from "../app.ts";
 export interface GatewayRecords extends Disposable {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
-  readonly chats: ChatTurns;
+  readonly chats: ChatStore;
   readonly pairing: Pairing;
   readonly state: GatewayState;
   readonly hooks: TrustedHooks;
@@ -36,7 +36,7 @@ export async function openGatewayRecords({ profile }: App, signal: AbortSignal):
   return {
     inbox: createInbox(database),
     outbox: createOutbox(database),
-    chats: createChatTurns(database),
+    chats: createChatStore(database),
     pairing: createPairing(database),
     state: createGatewayState(database),
     hooks: createTrustedHooks(database),

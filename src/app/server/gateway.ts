@@ -1,5 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import { describeShutdown } from "../../gateway/diagnostics/describe-shutdown.ts";
+import { startLoopWatchdog } from "../../gateway/diagnostics/loop-watchdog.ts";
 import { loadHooks } from "../../gateway/hooks/hooks.ts";
 import { createTrustedHooks } from "../../gateway/hooks/trusted-hooks.ts";
 import { openConfiguredPlatforms } from "../../gateway/platforms/configured-platforms.ts";
@@ -12,8 +14,6 @@ import {
   runGateway,
 } from "../../gateway/runner/run-gateway.ts";
 import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
-import { describeEnd } from "../../gateway/watch/describe-end.ts";
-import { startLoopWatchdog } from "../../gateway/watch/loop-watchdog.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
@@ -100,7 +100,7 @@ export async function runAppGateway(
             : restart.aborted
               ? "a restart was asked for"
               : stop.reason;
-          log.info("the gateway is asked to end", describeEnd(why));
+          log.info("the gateway is asked to end", describeShutdown(why));
         },
         { once: true },
       );

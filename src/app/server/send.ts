@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import {
-  createChannelDirectory,
+  createChatDirectory,
   type DirectoryRules,
   formatTarget,
   type KnownChat,
-} from "../../gateway/directory/channel-directory.ts";
+} from "../../gateway/directory/chat-directory.ts";
 import { createMirror } from "../../gateway/directory/mirror.ts";
 import { createOutbox, type OutboxEntry } from "../../gateway/outbox/outbox.ts";
 import { keepOutgoingFile } from "../../gateway/outbox/outgoing-files.ts";
@@ -52,7 +52,7 @@ export async function openSender(app: App, log: Log, signal: AbortSignal): Promi
   const [outbox, mirror, directory] = [
     createOutbox(database),
     createMirror(database),
-    createChannelDirectory(database),
+    createChatDirectory(database),
   ];
   const on = listReadiness(platforms).filter(({ isOn }) => isOn);
   const rules: DirectoryRules = {

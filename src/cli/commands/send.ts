@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { openSender, type Sender, type SentMessage } from "../../app/server/send.ts";
-import { formatTarget } from "../../gateway/directory/channel-directory.ts";
+import { formatTarget } from "../../gateway/directory/chat-directory.ts";
 import { AppError } from "../../lib/errors.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { formatTime } from "../../lib/time/format-time.ts";

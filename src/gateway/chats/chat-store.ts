@@ -58,10 +58,10 @@ interface TurnRow {
   readonly ended_at: number | null;
 }
 
-export type ChatTurns = ReturnType<typeof createChatTurns>;
+export type ChatStore = ReturnType<typeof createChatStore>;
 
 /** The chats with their sessions and turns. The database allows one running turn per chat. */
-export function createChatTurns(database: Database) {
+export function createChatStore(database: Database) {
   const upsert = database.prepare(`
     insert into chat (key, platform, chat_id, thread_id, label, used_at)
     values (:key, :platform, :chatId, :threadId, :label, hermes_now())

@@ -5,16 +5,16 @@ import type { Tier } from "../access/decide-access.ts";
 import type { Sender } from "../platform.ts";
 import { readChatAnswer } from "./chat-questions.ts";
 import type { ChatRunner } from "./chat-runner.ts";
-import type { BusyMode, ChatChoices, ChatTurns } from "./chat-turns.ts";
+import type { BusyMode, ChatChoices, ChatStore } from "./chat-store.ts";
 
 /** The chat in which a command was written, and who wrote it. */
-export interface CommandScene {
+export interface CommandContext {
   readonly chatKey: string;
   readonly sender: Sender;
   readonly tier: Tier;
   readonly isDirect: boolean;
   readonly runner: ChatRunner;
-  readonly chats: ChatTurns;
+  readonly chats: ChatStore;
   /** What the tier allows in this scope. */
   readonly allowed: readonly string[];
   /** Starts a new session with the next message. */
@@ -31,7 +31,7 @@ interface CommandRow {
   readonly summary: string;
   /** Shown after the name in help. */
   readonly words?: string;
-  run(scene: CommandScene, rest: string, signal: AbortSignal): Promise<string> | string;
+  run(scene: CommandContext, rest: string, signal: AbortSignal): Promise<string> | string;
 }
 
 /** The commands of chats on platforms. None of them waits for a turn. */
@@ -129,14 +129,14 @@ const BUSY_WORDS: Readonly<Record<BusyMode, string>> = {
 };
 
 /** Only sessions of the same chat: nobody reaches the session of somebody else by its id. */
-function knownSessions({ chats, chatKey, titleOf }: CommandScene) {
+function knownSessions({ chats, chatKey, titleOf }: CommandContext) {
   return chats.sessionsOf(chatKey, SHOWN_SESSIONS).flatMap(({ id, at }) => {
     const title = titleOf(id);
     return title === undefined ? [] : [{ id, at, title }];
   });
 }
 
-function listSessions(scene: CommandScene): string {
+function listSessions(scene: CommandContext): string {
   const current = scene.chats.find(scene.chatKey)?.sessionId;
   const lines = knownSessions(scene).map(
     ({ id, at, title }, index) =>
@@ -145,7 +145,7 @@ function listSessions(scene: CommandScene): string {
   return lines.length === 0 ? "No session has answered here yet." : lines.join("\n");
 }
 
-async function resumeSession(scene: CommandScene, rest: string): Promise<string> {
+async function resumeSession(scene: CommandContext, rest: string): Promise<string> {
   const chosen = knownSessions(scene)[Number(rest) - 1];
   if (chosen === undefined) return "Write /resume and a number from /sessions.";
   await scene.runner.stop(scene.chatKey);
@@ -155,13 +155,13 @@ async function resumeSession(scene: CommandScene, rest: string): Promise<string>
 
 const SWITCH: Readonly<Record<string, boolean>> = { on: true, off: false };
 
-async function startNew({ runner, chatKey, reset }: CommandScene): Promise<string> {
+async function startNew({ runner, chatKey, reset }: CommandContext): Promise<string> {
   await runner.stop(chatKey);
   await reset();
   return "Your next message starts a new session.";
 }
 
-async function answerOldest(scene: CommandScene, words: string, signal: AbortSignal): Promise<string> {
+async function answerOldest(scene: CommandContext, words: string, signal: AbortSignal): Promise<string> {
   const [question] = scene.runner.running(scene.chatKey)?.questions() ?? [];
   if (question === undefined) return "Nothing waits for an answer here.";
   return (
@@ -171,7 +171,7 @@ async function answerOldest(scene: CommandScene, words: string, signal: AbortSig
 
 /** Answers a question of the running turn, and says so; undefined if the words are no answer to it. */
 export async function answerQuestion(
-  { runner, chatKey, sender }: Pick<CommandScene, "runner" | "chatKey" | "sender">,
+  { runner, chatKey, sender }: Pick<CommandContext, "runner" | "chatKey" | "sender">,
   question: Approval,
   words: string,
   signal: AbortSignal,

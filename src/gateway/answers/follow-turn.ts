@@ -3,12 +3,12 @@ import type { OpenConversation } from "../../conversation/open-conversation.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { HostedTurn, HostedTurnResult } from "../../turns/turn-host.ts";
 import type { TurnFacts } from "./answer-footer.ts";
-import type { LiveAnswer, ShownText } from "./live-answer.ts";
+import type { GrowingAnswer, ShownText } from "./growing-answer.ts";
 
 export interface TurnFollower {
   readonly clock: Clock;
   /** Where the text of the turn is shown while it is written; undefined where it is not. */
-  readonly live: LiveAnswer | undefined;
+  readonly live: GrowingAnswer | undefined;
   onOpened(conversation: OpenConversation): Promise<void>;
   onQuestion(event: Extract<AgentEvent, { readonly type: "approval-asked" }>): Promise<void>;
   /** A call has ended. */
@@ -69,7 +69,7 @@ export async function followTurn(
   }
 }
 
-async function show(live: LiveAnswer, event: AgentEvent): Promise<void> {
+async function show(live: GrowingAnswer, event: AgentEvent): Promise<void> {
   if (event.type === "text-delta") live.append(event.text);
   if (event.type === "attempt-failed") live.restart();
   const hasCalls = event.type === "assistant" && event.message.parts.some(({ type }) => type === "tool-call");

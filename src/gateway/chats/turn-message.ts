@@ -2,7 +2,7 @@ import { readImage } from "../../providers/image.ts";
 import type { ImagePart } from "../../providers/message.ts";
 import type { ReceivedFile, TurnMessage } from "../../turns/turn-host.ts";
 import type { InboxEntry } from "../inbox/inbox.ts";
-import type { KeptMessage } from "../inbox/kept-message.ts";
+import type { StoredMessage } from "../inbox/stored-message.ts";
 
 import { withoutQueue } from "./parse-command.ts";
 
@@ -43,7 +43,7 @@ export async function composeMessage(
   };
 }
 
-function lineOf({ text, sender, repliesTo }: KeptMessage, isNamed: boolean): string {
+function lineOf({ text, sender, repliesTo }: StoredMessage, isNamed: boolean): string {
   const quoted = repliesTo?.text === undefined ? "" : `[In reply to: ${quote(repliesTo.text)}]\n`;
   return `${quoted}${isNamed ? `${quote(sender.name ?? sender.id)}: ` : ""}${withoutQueue(text)}`;
 }

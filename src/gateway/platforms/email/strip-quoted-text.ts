@@ -7,7 +7,7 @@ const INTRODUCTION = /^(?:on|am|le|el|il|em|op|den)\b.*\d/i;
  * What a mail adds to its thread: the text without a copy of the mail that it answers, and without the signature. A quotation
  * that is followed by words of its own stays.
  */
-export function newWords(text: string): string {
+export function stripQuotedText(text: string): string {
   const lines = text.replaceAll("\r\n", "\n").split("\n");
   const signature = lines.lastIndexOf("-- ");
   const original = lines.findIndex((line) => ORIGINAL.test(line.trim()));

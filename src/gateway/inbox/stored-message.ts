@@ -5,11 +5,11 @@ import { createFolder, ensurePrivateFolder, syncFolder } from "../../lib/files/f
 import type { InboundAttachment, InboundMessage } from "../platform.ts";
 
 /** A message as it is stored: its files are in the profile's cache. */
-export type KeptMessage = Omit<InboundMessage, "attachments"> & {
-  readonly attachments?: readonly KeptAttachment[] | undefined;
+export type StoredMessage = Omit<InboundMessage, "attachments"> & {
+  readonly attachments?: readonly StoredAttachment[] | undefined;
 };
 
-type KeptAttachment = { readonly name: string; readonly mediaType: string } & (
+type StoredAttachment = { readonly name: string; readonly mediaType: string } & (
   | { readonly path: string }
   | { readonly problem: string }
 );
@@ -18,10 +18,10 @@ const MAX_TEXT_LENGTH = 200_000;
 const MAX_NAME_LENGTH = 80;
 
 /** Writes the files of a message into a folder of their own, and returns the message that refers to them. A failure leaves none. */
-export async function keepMessage(
+export async function storeFiles(
   { attachments, ...message }: InboundMessage,
   cache: string,
-): Promise<KeptMessage> {
+): Promise<StoredMessage> {
   const text =
     message.text.length > MAX_TEXT_LENGTH ? `${message.text.slice(0, MAX_TEXT_LENGTH)} […]` : message.text;
   if (attachments === undefined || attachments.length === 0) return { ...message, text };
@@ -39,8 +39,8 @@ export async function keepMessage(
 async function keepFiles(
   attachments: readonly InboundAttachment[],
   folder: string,
-): Promise<readonly KeptAttachment[]> {
-  const kept: KeptAttachment[] = [];
+): Promise<readonly StoredAttachment[]> {
+  const kept: StoredAttachment[] = [];
   for (const [index, one] of attachments.entries()) {
     const { name, mediaType } = one;
     if ("problem" in one) {

@@ -11,18 +11,18 @@ import { formatDuration } from "../../lib/time/format-time.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { OutgoingFile } from "../../tools/tool-parts.ts";
 import type { HostedTurn, HostedTurnResult, TurnHost, TurnMessage } from "../../turns/turn-host.ts";
+import type { TurnFacts } from "../answers/answer-footer.ts";
+import { type FollowedTurn, followTurn } from "../answers/follow-turn.ts";
+import type { GrowingAnswerParts, ShownText, StreamingRules } from "../answers/growing-answer.ts";
+import { createGrowingMessages } from "../answers/growing-messages.ts";
 import type { HookEvent } from "../hooks/hooks.ts";
 import type { Inbox, InboxEntry } from "../inbox/inbox.ts";
 import type { Outbox } from "../outbox/outbox.ts";
 import { keepOutgoingFile } from "../outbox/outgoing-files.ts";
 import type { ChatAddress, OutboundPart } from "../platform.ts";
-import type { TurnFacts } from "./answer-footer.ts";
+import { isSharedKey } from "./chat-key.ts";
 import { askInChat } from "./chat-questions.ts";
-import type { ChatRecord, ChatTurn, ChatTurns } from "./chat-turns.ts";
-import { type FollowedTurn, followTurn } from "./follow-turn.ts";
-import type { LiveAnswerParts, ShownText, StreamingRules } from "./live-answer.ts";
-import { createLiveMessages } from "./live-messages.ts";
-import { isSharedKey } from "./session-key.ts";
+import type { ChatRecord, ChatStore, ChatTurn } from "./chat-store.ts";
 import { composeMessage, continueMessage } from "./turn-message.ts";
 import { createTurnSlots } from "./turn-slots.ts";
 
@@ -30,7 +30,7 @@ export interface ChatRunnerParts {
   readonly database: Database;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
-  readonly chats: ChatTurns;
+  readonly chats: ChatStore;
   readonly turns: TurnHost;
   readonly limits: TurnLimits;
   /** Turns of chats that run at once. */
@@ -58,7 +58,7 @@ export interface ChatRunnerParts {
   /** How answers grow. */
   readonly streaming: StreamingRules;
   /** Edits messages of a chat; undefined where answers do not grow. */
-  findEditor(platform: string, chat: ChatAddress): LiveAnswerParts["edit"] | undefined;
+  findEditor(platform: string, chat: ChatAddress): GrowingAnswerParts["edit"] | undefined;
   /** The last line of an answer; empty for none. */
   footerOf(chat: ChatRecord, facts: TurnFacts): string;
   /** Shows that something happens; may get lost. */
@@ -86,7 +86,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
   const bySession = new Map<string, Pick<ChatTurn, "id" | "chatKey">>();
   /** How often in a row the turns of a chat failed because they could not be stored. */
   const unstored = new Map<string, number>();
-  const live = createLiveMessages({ outbox, clock, rules: parts.streaming, split: parts.split, add });
+  const live = createGrowingMessages({ outbox, clock, rules: parts.streaming, split: parts.split, add });
   let isStopping = false;
 
   /** Runs turns of a chat until none of its messages waits. */

@@ -11,19 +11,19 @@ export interface StreamingRules {
 }
 
 /** The message in which a text grows, as it is stored. */
-export interface LiveMessage {
+export interface GrowingMessage {
   /** Set once the platform has it. */
   readonly messageId: string | undefined;
 }
 
-export interface LiveAnswerParts {
+export interface GrowingAnswerParts {
   readonly clock: Clock;
   readonly rules: StreamingRules;
   /** The beginning of a text that fits into one message. */
   head(text: string): string;
   /** Adds the message of a segment to the outbox. */
   post(segment: number, text: string): Promise<void>;
-  find(segment: number): LiveMessage | undefined;
+  find(segment: number): GrowingMessage | undefined;
   /** Stores what a message is to say in the end; it is then edited as often as it takes. */
   settle(segment: number, text: string): Promise<void>;
   /** Shows a text in a message, if nothing speaks against it now; may get lost. */
@@ -37,7 +37,7 @@ export interface ShownText {
   readonly text: string;
 }
 
-export interface LiveAnswer {
+export interface GrowingAnswer {
   append(text: string): void;
   /** The text begins again, because the request is repeated. */
   restart(): void;
@@ -56,7 +56,7 @@ const EDIT_WITHIN_MS = 5_000;
  * Shows the text of a turn while it is written, in a message that grows. Only its first version and its last are stored; those
  * between them are edits that may get lost. A service that refuses edits is asked more and more rarely, and then not at all.
  */
-export function openLiveAnswer(parts: LiveAnswerParts): LiveAnswer {
+export function openGrowingAnswer(parts: GrowingAnswerParts): GrowingAnswer {
   const { clock, rules } = parts;
   const end = new AbortController();
   const tooLate = new AbortController();

@@ -2,12 +2,12 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { ChatAddress } from "../platform.ts";
 
 /** Chats that the service wants to be left alone for a while: what may get lost is not even tried in them. */
-export interface QuietChats {
+export interface RateLimitedChats {
   add(chat: ChatAddress, forMs: number): void;
   leftMs(chat: ChatAddress): number;
 }
 
-export function createQuietChats(clock: Clock): QuietChats {
+export function createRateLimitedChats(clock: Clock): RateLimitedChats {
   const until = new Map<string, number>();
   return {
     add({ chatId }, forMs) {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import type { ActResult } from "../platform.ts";
-import { openLiveAnswer } from "./live-answer.ts";
+import { openGrowingAnswer } from "./growing-answer.ts";
 
 function openLab(answer: (index: number) => ActResult = () => ({ ok: true })) {
   const clock = new TurnableClock();
   const log: string[] = [];
   let edits = 0;
-  const live = openLiveAnswer({
+  const live = openGrowingAnswer({
     clock,
     rules: { edit_interval: 1, buffer_threshold: 5 },
     head: (text) => text.slice(0, 20),

@@ -4,14 +4,14 @@ import { isHealedByTime } from "../../lib/sqlite/database-error.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
 /** Repeats what failed because the disk was full, a device failed or another process held a file, until it succeeds. */
-export interface Patience {
+export interface RetryQueue {
   /** Runs `action`; while something waits, the others wait behind it, in their order. `action` must be repeatable. */
   run<Result>(action: (signal: AbortSignal) => Promise<Result>, signal: AbortSignal): Promise<Result>;
   /** Rejects what waits and lets later failures pass at once: the process is about to end. */
   giveUp(): void;
 }
 
-export interface PatienceParts {
+export interface RetryQueueParts {
   readonly clock: Clock;
   /** Called when something begins to wait. */
   onWait(error: unknown): void;
@@ -21,7 +21,7 @@ export interface PatienceParts {
 
 const RETRY_EVERY_MS = 2_000;
 
-export function createPatience({ clock, onWait, onResume }: PatienceParts): Patience {
+export function createRetryQueue({ clock, onWait, onResume }: RetryQueueParts): RetryQueue {
   const end = new AbortController();
   let waiting = 0;
   let waitingSince = 0;
@@ -81,14 +81,14 @@ export function createPatience({ clock, onWait, onResume }: PatienceParts): Pati
   };
 }
 
-/** The same database, whose writes are made with patience. */
-export function withPatience(database: Database, patience: Patience): Database {
+/** The same database, whose writes are made with retries. */
+export function withRetries(database: Database, retries: RetryQueue): Database {
   return {
     path: database.path,
     hasFile: () => database.hasFile(),
     requireSameFile: () => database.requireSameFile(),
     prepare: (sql) => database.prepare(sql),
-    write: (action, signal) => patience.run((within) => database.write(action, within), signal),
+    write: (action, signal) => retries.run((within) => database.write(action, within), signal),
     releaseSpace: (signal) => database.releaseSpace(signal),
     [Symbol.dispose]: () => database[Symbol.dispose](),
   };

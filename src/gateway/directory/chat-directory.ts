@@ -29,7 +29,7 @@ interface KnownRow {
 }
 
 /** The chats that people have written in, and how a text names one of them. */
-export function createChannelDirectory(database: Database) {
+export function createChatDirectory(database: Database) {
   // Each person in a group has a row of their own there; the group is listed once.
   const all = database.prepare<KnownRow>(`
     select key, platform, chat_id, thread_id, label, max(used_at) as used_at from chat

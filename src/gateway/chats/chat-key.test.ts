@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { Chat } from "../platform.ts";
-import { isSharedKey, sessionKey } from "./session-key.ts";
+import { chatKeyOf, isSharedKey } from "./chat-key.ts";
 
 const ACCOUNT = { platform: "irc", account: "bot@server" };
 const DEFAULTS = { group_sessions_per_user: true, thread_sessions_per_user: false };
 const keyOf = (chat: Chat, id: string, rules = DEFAULTS) =>
-  sessionKey(ACCOUNT, { chat, sender: { id, isBot: false, isProven: true } }, rules);
+  chatKeyOf(ACCOUNT, { chat, sender: { id, isBot: false, isProven: true } }, rules);
 
 test("C2: each direct chat has a session of its own, whoever writes in it", () => {
   const anna: Chat = { chatId: "anna", type: "dm" };

@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 const POLL_MS = 1_000;
 
 /** Calls `onChange` when another process has changed the database, such as `hermes send`. Ends when the signal aborts. */
-export async function watchForeignWrites(
+export async function watchOtherProcesses(
   database: Database,
   { clock, onChange }: { readonly clock: Clock; onChange(): void },
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import type { Chat, Sender } from "../platform.ts";
 
-export interface KeyRules {
+export interface ChatKeyRules {
   /** Whether each person in a group has a session of their own. */
   readonly group_sessions_per_user: boolean;
   /** The same within a thread. */
@@ -11,10 +11,10 @@ export interface KeyRules {
  * The key of the session that a message belongs to: who shares a session is decided here and nowhere else. Ids come from the
  * network, so each part is escaped.
  */
-export function sessionKey(
+export function chatKeyOf(
   { platform, account }: { readonly platform: string; readonly account: string },
   { chat, sender }: { readonly chat: Chat; readonly sender: Sender },
-  rules: KeyRules,
+  rules: ChatKeyRules,
 ): string {
   const { type, chatId, threadId = "" } = chat;
   const isThread = threadId !== "" || type === "thread";

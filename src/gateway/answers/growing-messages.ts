@@ -1,51 +1,55 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { InboxEntry } from "../inbox/inbox.ts";
-import type { Outbox, Utterance } from "../outbox/outbox.ts";
+import type { Outbox, OutgoingMessage } from "../outbox/outbox.ts";
 import type { OutboundPart, Target } from "../platform.ts";
 import {
-  type LiveAnswer,
-  type LiveAnswerParts,
-  openLiveAnswer,
+  type GrowingAnswer,
+  type GrowingAnswerParts,
+  openGrowingAnswer,
   type ShownText,
   type StreamingRules,
-} from "./live-answer.ts";
+} from "./growing-answer.ts";
 
-export interface LiveMessagesParts {
+export interface GrowingMessagesParts {
   readonly outbox: Outbox;
   readonly clock: Clock;
   readonly rules: StreamingRules;
   split(platform: string, text: string): readonly OutboundPart["content"][];
-  add(utterance: Utterance): Promise<void>;
+  add(message: OutgoingMessage): Promise<void>;
 }
 
 /** Where a growing answer is shown, and the messages that it answers. */
-export interface LiveChat {
+export interface AnsweredChat {
   readonly target: Target;
   readonly answers: readonly InboxEntry[];
 }
 
 /** The rows of the outbox in which answers grow; the last one of a turn becomes its answer. */
-export function createLiveMessages({ outbox, clock, rules, split, add }: LiveMessagesParts) {
+export function createGrowingMessages({ outbox, clock, rules, split, add }: GrowingMessagesParts) {
   const nameOf = (turnId: string, segment: number): string => `live:${turnId}:${segment}`;
 
-  function open(turnId: string, { target, answers }: LiveChat, edit: LiveAnswerParts["edit"]): LiveAnswer {
-    const utter = (segment: number, text: string): Utterance => ({
+  function open(
+    turnId: string,
+    { target, answers }: AnsweredChat,
+    edit: GrowingAnswerParts["edit"],
+  ): GrowingAnswer {
+    const messageOf = (segment: number, text: string): OutgoingMessage => ({
       source: nameOf(turnId, segment),
       target,
       contents: split(target.platform, text),
       repliesTo: segment === 0 ? answers.at(-1)?.message.id : undefined,
       inboxKey: answers[0]?.key,
     });
-    return openLiveAnswer({
+    return openGrowingAnswer({
       clock,
       rules,
       head(text) {
         const [first] = split(target.platform, text);
         return first?.type === "text" ? first.text : "";
       },
-      post: (segment, text) => add(utter(segment, text)),
+      post: (segment, text) => add(messageOf(segment, text)),
       find: (segment) => outbox.ofSource(nameOf(turnId, segment))[0],
-      settle: (segment, text) => add({ ...utter(segment, text), isRevision: true }),
+      settle: (segment, text) => add({ ...messageOf(segment, text), isRevision: true }),
       edit,
     });
   }
@@ -62,7 +66,7 @@ export function createLiveMessages({ outbox, clock, rules, split, add }: LiveMes
   }
 
   /** Marks the beginning of a text that nobody will continue. */
-  async function breakOff(turnId: string, { target, answers }: LiveChat): Promise<void> {
+  async function breakOff(turnId: string, { target, answers }: AnsweredChat): Promise<void> {
     const shown = findShown(turnId);
     if (shown?.segment === undefined || shown.text.endsWith("[…]")) return;
     await add({

@@ -3,7 +3,7 @@ import { loadavg } from "node:os";
 import { messageOf } from "../../lib/errors.ts";
 
 /** What is known at once about a request to end: who may have sent it, and how the machine was. */
-export function describeEnd(reason: unknown) {
+export function describeShutdown(reason: unknown) {
   return {
     why: messageOf(reason),
     parent: process.ppid,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { AppError } from "../../lib/errors.ts";
-import { createPatience } from "./patience.ts";
+import { createRetryQueue } from "./retry-queue.ts";
 
 const never = new AbortController().signal;
 
@@ -10,20 +10,20 @@ function openLab() {
   const said: string[] = [];
   const done: number[] = [];
   let isFull = true;
-  const patience = createPatience({
+  const retries = createRetryQueue({
     clock,
     onWait: () => said.push("waits"),
     onResume: (ms) => said.push(`resumes after ${ms}`),
   });
   let attempts = 0;
   const write = (number: number, signal = never) =>
-    patience.run(async () => {
+    retries.run(async () => {
       attempts++;
       if (isFull) throw new AppError("database-unavailable", "the disk is full");
       done.push(number);
     }, signal);
   return {
-    ...{ clock, said, done, patience, write },
+    ...{ clock, said, done, retries, write },
     attempts: () => attempts,
     free() {
       isFull = false;
@@ -60,11 +60,11 @@ test("A21: one that is aborted leaves, and those behind it still wait for those 
 });
 
 test("A21: a process that ends gives up what waits, and other failures are not waited out", async () => {
-  const { clock, patience, write } = openLab();
+  const { clock, retries, write } = openLab();
   const waiting = write(1);
   await clock.advance(5_000);
-  patience.giveUp();
+  retries.giveUp();
   await expect(waiting).rejects.toMatchObject({ code: "database-unavailable" });
   await expect(write(2)).rejects.toThrow("the disk is full");
-  await expect(patience.run(() => Promise.reject(new Error("a bug")), never)).rejects.toThrow("a bug");
+  await expect(retries.run(() => Promise.reject(new Error("a bug")), never)).rejects.toThrow("a bug");
 });
