@@ -11,6 +11,7 @@ import { checkReading, refuseUnreadable } from "./hardline/check-hardline.ts";
 import { dropHarmless } from "./harmless-findings.ts";
 import { findThreatToOwnProcess } from "./own-processes.ts";
 import type { Grant, OpenQuestion, Policy } from "./policy.ts";
+import { type ResolvedFile, resolveFiles } from "./resolved-files.ts";
 import { findAllowOrAskRule, findDenyRule } from "./rules/find-rule.ts";
 import { type RuleSubject, spellCommand } from "./rules/match-rule.ts";
 import { formatInFolder, type Rule } from "./rules/rule.ts";
@@ -18,7 +19,6 @@ import { formatInvocation, type Invocation } from "./shell-reader/invocation.ts"
 import { type CommandReading, readCommand } from "./shell-reader/read-command.ts";
 import { findTaintedEffects, type TaintedUse } from "./untrusted/tainted-call.ts";
 import { formatSources } from "./untrusted/untrusted-sources.ts";
-import { type NamedFile, nameFiles } from "./used-files.ts";
 
 /**
  * Decides about one call, in the order of DECISION_STEPS. Every surface uses this function; the steps before `yolo`
@@ -75,12 +75,12 @@ export async function decide(
     paths.map((path) => ({ path: locate(path, cwd), followsLink: true }));
   const [reads = [], writes = [], commandReads = [], commandWrites = []] = await Promise.all(
     [toFiles(effects.reads), toFiles(effects.writes), used.reads, used.writes].map((files) =>
-      nameFiles(files, roots, policy.resolveLinks),
+      resolveFiles(files, roots, policy.resolveLinks),
     ),
   );
   // Files of a refused call are added too: a file that was not written is only judged once more.
   policy.written?.add([...writes, ...commandWrites].map(({ path }) => path));
-  const isLinked = ({ path, real }: NamedFile): boolean => path !== real;
+  const isLinked = ({ path, real }: ResolvedFile): boolean => path !== real;
   const isContained = ({ class: name }: Finding): boolean =>
     effects.leavesSandbox !== true && environment.contains?.has(name) === true;
   const ofCommands = [
@@ -288,11 +288,11 @@ function leaving(command: string): Finding {
 /** Files of tools belong to the same classes as files of commands, under their own path and where links lead. */
 function classifyFiles(
   tool: string,
-  reads: readonly NamedFile[],
-  writes: readonly NamedFile[],
+  reads: readonly ResolvedFile[],
+  writes: readonly ResolvedFile[],
   facts: CommandFacts,
 ): readonly Finding[] {
-  const judge = (files: readonly NamedFile[], judgePath: typeof judgeRead): Finding[] =>
+  const judge = (files: readonly ResolvedFile[], judgePath: typeof judgeRead): Finding[] =>
     files.flatMap(({ path, real }) => {
       const match = judgePath(path, facts.cwd, facts) ?? judgePath(real, facts.cwd, facts);
       return match === undefined ? [] : [{ ...match, command: `${tool} ${path}` }];
@@ -312,7 +312,7 @@ function classifyLinks(invocations: readonly Invocation[], facts: CommandFacts):
     });
 }
 
-function spellingsOf(files: readonly NamedFile[]): readonly string[] {
+function spellingsOf(files: readonly ResolvedFile[]): readonly string[] {
   return [...new Set(files.flatMap(({ path, real }) => [path, real]))];
 }
 

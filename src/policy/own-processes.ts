@@ -1,4 +1,4 @@
-import { ownArguments, ownCommand, RUNNERS } from "./commands/own-program.ts";
+import { hermesArguments, hermesCommand, RUNNERS } from "./commands/hermes-command.ts";
 import type { Invocation } from "./shell-reader/invocation.ts";
 import type { CommandReading } from "./shell-reader/read-command.ts";
 import { UNKNOWN } from "./shell-reader/scope.ts";
@@ -36,7 +36,7 @@ export function findThreatToOwnProcess(
 }
 
 function answersForUser(invocation: Invocation): boolean {
-  const own = ownArguments(invocation);
+  const own = hermesArguments(invocation);
   // A copy of Hermes may have any name, so the verbs count for every program that is named by its path.
   const isNamedByPath = invocation.program.includes("/") || invocation.name === UNKNOWN;
   const args = own ?? (isNamedByPath || RUNNERS.test(invocation.name) ? invocation.args : undefined);
@@ -68,7 +68,7 @@ function isThreat(invocation: Invocation, ownPids: readonly number[]): boolean {
     );
   if (SERVICE_TOOLS.has(name))
     return args.some((word) => LIFECYCLE.has(word)) && args.some((word) => OWN_NAMES.test(word));
-  const { noun, verb = "" } = ownCommand(invocation) ?? {};
+  const { noun, verb = "" } = hermesCommand(invocation) ?? {};
   // Other programs have a main.cjs with an `update` of their own.
   const isCertain = name === "hermes" || args.some((word) => /(?:^|\/)hermes(?:-agent)?$/i.test(word));
   return (

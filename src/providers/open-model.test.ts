@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { storedSettings } from "../../test/support/route-settings.ts";
 import { startScriptedServer } from "../../test/support/scripted-server.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
-import { openHttpClient } from "../lib/http/http.ts";
+import { openHttpClient } from "../lib/http/http-client.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { openModel } from "./open-model.ts";
 import { ask, collect, createTestSignal, messageOf } from "./provider.contract.ts";

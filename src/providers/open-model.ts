@@ -1,4 +1,4 @@
-import type { HttpClient } from "../lib/http/http.ts";
+import type { HttpClient } from "../lib/http/http-client.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { CacheTtl } from "./anthropic/cache-markers.ts";
 import type { Model } from "./provider.ts";

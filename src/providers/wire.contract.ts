@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type Misbehaviour, startScriptedServer } from "../../test/support/scripted-server.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
-import { openHttpClient } from "../lib/http/http.ts";
+import { openHttpClient } from "../lib/http/http-client.ts";
 import { type Clock, systemClock } from "../lib/time/clock.ts";
 import { ask, collect, createTestSignal, lastOf, messageOf, ofType } from "./provider.contract.ts";
 import type { Model, ModelEvent, ModelFailure } from "./provider.ts";

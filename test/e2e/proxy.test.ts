@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openHttpClient } from "../../src/lib/http/http.ts";
+import { openHttpClient } from "../../src/lib/http/http-client.ts";
 import { openAnthropicModel } from "../../src/providers/anthropic/anthropic-model.ts";
 import { openOpenaiCompatibleModel } from "../../src/providers/openai-compatible/openai-compatible-model.ts";
 import { ask, createTestSignal } from "../../src/providers/provider.contract.ts";

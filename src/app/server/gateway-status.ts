@@ -7,7 +7,7 @@ import { createOutbox, type Outbox } from "../../gateway/outbox/outbox.ts";
 import { GATEWAY_LEASE } from "../../gateway/runner/gateway-lease.ts";
 import { createGatewayState, type GatewayState } from "../../gateway/runner/gateway-state.ts";
 import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
-import { findWriteProblem } from "../../lib/files/probe-space.ts";
+import { findWriteProblem } from "../../lib/files/find-write-problem.ts";
 import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import { createLeases } from "../../lib/sqlite/lease.ts";
 import { systemClock } from "../../lib/time/clock.ts";

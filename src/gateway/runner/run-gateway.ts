@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { TurnLimits } from "../../agent/turn-limits.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
-import { findWriteProblem } from "../../lib/files/probe-space.ts";
+import { findWriteProblem } from "../../lib/files/find-write-problem.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { Clock } from "../../lib/time/clock.ts";

@@ -1,5 +1,5 @@
 import { AppError } from "../errors.ts";
-import { listCaFiles, openHttpClient, readProxySettings } from "./http.ts";
+import { listCaFiles, openHttpClient, readProxySettings } from "./http-client.ts";
 import type { HttpResponse } from "./http-exchange.ts";
 import type { LookUpAddresses } from "./public-address.ts";
 

@@ -1,6 +1,6 @@
-import { createSecretMatch, type SecretMatch, type Span } from "./mark.ts";
-import { isExpression, isReference, isTrivial } from "./plain-values.ts";
+import { isExpression, isReference, isTrivial } from "./non-secret-values.ts";
 import { endOfQuoted, endOfWord, findOpener, type Opener, trimPunctuation } from "./quoted-text.ts";
+import { createSecretMatch, type SecretMatch, type Span } from "./secret-match.ts";
 import { isSecretName } from "./secret-names.ts";
 
 // The name is matched as one run, so that each run is tried once. A run of more than 80 characters is not a name.

@@ -1,6 +1,6 @@
-import { createSecretMatch, type SecretMatch } from "./mark.ts";
-import { isExpression, isReference, isTrivial } from "./plain-values.ts";
+import { isExpression, isReference, isTrivial } from "./non-secret-values.ts";
 import { endOfQuoted, endOfWord, findOpener, type Opener, trimPunctuation } from "./quoted-text.ts";
+import { createSecretMatch, type SecretMatch } from "./secret-match.ts";
 
 // `Name: ` as in HTTP and curl, `"Name": "` as in JSON, `["Name"] = "` and `"Name" => "` as in code.
 const HEADER =

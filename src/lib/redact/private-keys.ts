@@ -1,4 +1,4 @@
-import { createSecretMatch, type SecretMatch } from "./mark.ts";
+import { createSecretMatch, type SecretMatch } from "./secret-match.ts";
 
 const ARMOR_LINE = /-----(BEGIN|END) (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
 const MAX_BLOCK = 16_384; // a 16,384-bit RSA key is 12.6 KB

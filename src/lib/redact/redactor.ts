@@ -1,8 +1,9 @@
 import { findAssignments } from "./assignments.ts";
 import { findAuthHeaders } from "./auth-headers.ts";
 import { createKnownValueFinder } from "./known-values.ts";
-import { findMarks, redactionMark, type SecretMatch, type Span } from "./mark.ts";
 import { findPrivateKeys } from "./private-keys.ts";
+import { findMarks, redactionMark } from "./redaction-mark.ts";
+import type { SecretMatch, Span } from "./secret-match.ts";
 import { findUrlPasswords } from "./url-passwords.ts";
 import { findVendorKeys, isLongLivedKey } from "./vendor-keys.ts";
 

@@ -1,4 +1,4 @@
-import { createSecretMatch, type SecretMatch } from "./mark.ts";
+import { createSecretMatch, type SecretMatch } from "./secret-match.ts";
 
 /**
  * Credentials with a recognisable format: a fixed prefix and one run, so that no input makes the pattern backtrack. Every run

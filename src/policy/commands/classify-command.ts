@@ -12,6 +12,8 @@ import type { CommandFacts, Match } from "./command-classes.ts";
 import { fetchedBy, findFetchedFiles } from "./fetched-files.ts";
 import { inspectCode } from "./inline-code.ts";
 import { type LaunchedText, launchedBy } from "./launched-texts.ts";
+import { checkAgentControl, checkNestedAgents } from "./rules/agents.ts";
+import type { ClassRule, RuleContext } from "./rules/class-rule.ts";
 import { checkHiddenCode, checkUnknownProgram } from "./rules/code.ts";
 import { checkContainers } from "./rules/containers.ts";
 import { checkDatabases } from "./rules/databases.ts";
@@ -22,19 +24,11 @@ import { checkMetadata, checkRemoteShell, checkUpload } from "./rules/network.ts
 import { checkPermissions, checkPrivileges, checkSystemSettings } from "./rules/privileges.ts";
 import { checkPublishing } from "./rules/publishing.ts";
 import { checkRemoval } from "./rules/removal.ts";
-import type { ClassRule, RuleContext } from "./rules/rule.ts";
-import {
-  checkAgentControl,
-  checkKills,
-  checkNestedAgents,
-  checkSchedules,
-  checkServices,
-  checkTraces,
-} from "./rules/services.ts";
+import { checkKills, checkSchedules, checkServices, checkTraces } from "./rules/services.ts";
 import { checkVariables } from "./rules/variables.ts";
 import { checkWindows } from "./rules/windows.ts";
 import { locate } from "./sensitive-paths.ts";
-import { filesReadBy, findWrittenScripts, scriptRunBy, scriptsReadByShell } from "./written-scripts.ts";
+import { findWrittenScripts, inputFilesOf, scriptRunBy, scriptsReadByShell } from "./written-scripts.ts";
 
 /** One reason why a command needs an answer. */
 export interface Finding extends Match {
@@ -188,7 +182,7 @@ class Classifier {
     else if (source.kind === "input")
       codes.push(
         ...invocation.input,
-        ...filesReadBy(invocation).map((path) => this.#scriptAt(path, scripts) ?? ""),
+        ...inputFilesOf(invocation).map((path) => this.#scriptAt(path, scripts) ?? ""),
       );
     else if (source.kind === "file")
       codes.push(this.#scriptAt(locate(source.path, invocation.cwd), scripts) ?? "");

@@ -12,7 +12,7 @@ import { type CodeToken, readCodeTokens } from "./code/code-tokens.ts";
 import type { CodeLanguage } from "./code/interpreters.ts";
 import type { CommandFacts, Match } from "./command-classes.ts";
 import { isMetadataAddress } from "./metadata-address.ts";
-import { isRebuildable } from "./rebuildable.ts";
+import { isRebuildable } from "./rebuildable-paths.ts";
 import { judgeRead, judgeWrite } from "./sensitive-paths.ts";
 import { findSqlLoss } from "./sql.ts";
 

@@ -79,11 +79,11 @@ export function scriptsReadByShell(invocation: Invocation): readonly string[] {
     (shell?.kind === "text" && shell.text.includes(UNKNOWN)) ||
     (name === "eval" && args.some((word) => word.includes(UNKNOWN))) ||
     ((name === "source" || name === ".") && isStandardInput(args[0]));
-  return isReader ? filesReadBy(invocation) : [];
+  return isReader ? inputFilesOf(invocation) : [];
 }
 
 /** The files in the standard input of a program, and in the substitutions of its words. */
-export function filesReadBy({ files, cwd, upstream }: Invocation): readonly string[] {
+export function inputFilesOf({ files, cwd, upstream }: Invocation): readonly string[] {
   const redirected = (from: Pick<Invocation, "files" | "cwd">): readonly string[] =>
     from.files.filter(({ operator }) => operator === "<").map(({ path }) => locate(path, from.cwd));
   const printed = FILE_PRINTERS.flatMap((name) => {

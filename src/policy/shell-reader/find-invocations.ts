@@ -17,11 +17,11 @@ import type {
   Word,
 } from "./syntax.ts";
 import { Upstream } from "./upstream.ts";
-import { matchesGlob } from "./values/change-value.ts";
 import { evaluateOutput } from "./values/evaluate-output.ts";
-import { mayRunCode } from "./values/evaluation.ts";
 import { separatorOf } from "./values/expand-word.ts";
+import { mayRunCode } from "./values/may-run-code.ts";
 import { normalizeWord } from "./values/normalize-word.ts";
+import { matchesGlob } from "./values/parameter-operators.ts";
 import { StaticEvaluator } from "./values/static-evaluator.ts";
 
 export interface ScriptFindings {

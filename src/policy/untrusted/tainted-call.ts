@@ -1,6 +1,6 @@
 import type { Finding } from "../commands/classify-command.ts";
 import type { CommandClass } from "../commands/command-classes.ts";
-import { ownCommand } from "../commands/own-program.ts";
+import { hermesCommand } from "../commands/hermes-command.ts";
 import { isSecretFile } from "../commands/sensitive-paths.ts";
 import { formatInvocation, type Invocation } from "../shell-reader/invocation.ts";
 import type { CommandReading } from "../shell-reader/read-command.ts";
@@ -41,7 +41,7 @@ const AGENT_FILES =
 
 /** Whether a command of Hermes writes what the agent of a task reads. */
 function givesWork(invocation: Invocation): boolean {
-  const { noun, verb = "" } = ownCommand(invocation) ?? {};
+  const { noun, verb = "" } = hermesCommand(invocation) ?? {};
   return noun === "kanban" && /^(?:create|import|plan|edit|comment|decompose|specify|attach)$/.test(verb);
 }
 

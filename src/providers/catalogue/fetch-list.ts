@@ -1,4 +1,4 @@
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import { isLocalAddress } from "../failures/timeouts.ts";
 import { splitQuery } from "../routes/address.ts";
 import type { ApiMode } from "../routes/profiles.ts";

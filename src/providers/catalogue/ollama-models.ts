@@ -1,5 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import type { Route } from "../routes/resolve-route.ts";
 import { fetchJson } from "./fetch-json.ts";
 import type { ModelFacts } from "./model-facts.ts";

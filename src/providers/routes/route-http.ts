@@ -4,7 +4,7 @@ import {
   listCaFiles,
   openHttpClient,
   readProxySettings,
-} from "../../lib/http/http.ts";
+} from "../../lib/http/http-client.ts";
 import { type OpenModelOptions, openModel } from "../open-model.ts";
 import type { Model } from "../provider.ts";
 import { isLoopback, isUnencrypted } from "./address.ts";

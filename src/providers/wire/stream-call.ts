@@ -1,5 +1,5 @@
 import { createParser } from "eventsource-parser";
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import { findUnsupportedEncoding } from "../../lib/http/http-decoder.ts";
 import type { HttpResponse } from "../../lib/http/http-exchange.ts";
 import type { Usage } from "../provider.ts";

@@ -1,4 +1,4 @@
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { classifyFailure, type RequestTrouble } from "../failures/classify-failure.ts";

@@ -1,5 +1,5 @@
 import type { ChangeScope } from "../../environments/files/change-files.ts";
-import { findMarks } from "../../lib/redact/mark.ts";
+import { findMarks } from "../../lib/redact/redaction-mark.ts";
 import type { ToolParts } from "../tool-parts.ts";
 import { isSourceCode } from "./source-code.ts";
 

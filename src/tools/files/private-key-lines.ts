@@ -1,8 +1,8 @@
 import type { TargetPath } from "../../environments/environment.ts";
 import type { EnvironmentFiles } from "../../environments/files/environment-files.ts";
 import { decodeText } from "../../environments/files/text-format.ts";
-import { redactionMark } from "../../lib/redact/mark.ts";
 import { findPrivateKeys } from "../../lib/redact/private-keys.ts";
+import { redactionMark } from "../../lib/redact/redaction-mark.ts";
 
 /** In a larger file every line that could belong to a key is masked. */
 const MAX_BYTES = 10 * 1024 * 1024;

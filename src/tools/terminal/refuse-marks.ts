@@ -1,4 +1,4 @@
-import { containsRedactionMark } from "../../lib/redact/mark.ts";
+import { containsRedactionMark } from "../../lib/redact/redaction-mark.ts";
 
 /** One search program without anything that could write: no redirection, pipe, second command or substitution. */
 const ONLY_SEARCHES = /^\s*(?:[ef]?grep|rg)(?:\s+(?:'[^']*'|"[^"$`\\]*"|[^\s'"`$\\;&|<>()]+)+)+\s*$/;

@@ -55,7 +55,7 @@ export function missingTask(): AppError {
 async function maskSecrets(text: string, terminal: Terminal, secrets: readonly string[]): Promise<string> {
   const [{ createRedactor }, { findMarks }] = await Promise.all([
     import("../../../lib/redact/redactor.ts"),
-    import("../../../lib/redact/mark.ts"),
+    import("../../../lib/redact/redaction-mark.ts"),
   ]);
   const masked = createRedactor({ secrets }).redact(text);
   const count = findMarks(masked).length - findMarks(text).length;

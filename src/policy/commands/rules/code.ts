@@ -8,7 +8,7 @@ import type { Match } from "../command-classes.ts";
 import { originOf } from "../fetched-files.ts";
 import { sedExecution, sedScripts } from "../launched-texts.ts";
 import { locate } from "../sensitive-paths.ts";
-import type { ClassRule, RuleContext } from "./rule.ts";
+import type { ClassRule, RuleContext } from "./class-rule.ts";
 
 const EFFECTS = {
   "remote-code": "runs code that it downloads",

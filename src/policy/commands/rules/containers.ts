@@ -1,7 +1,7 @@
 import { hasOption, operandsOf, subcommandOf, valuesOfOption } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
 import { judgeRead, locate } from "../sensitive-paths.ts";
-import type { ClassRule, RuleContext } from "./rule.ts";
+import type { ClassRule, RuleContext } from "./class-rule.ts";
 
 export const ENGINES = /^(?:docker|podman|nerdctl|docker-compose|podman-compose)$/;
 /** Options of the engine itself that take the next word as their value. */

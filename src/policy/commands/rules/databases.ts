@@ -1,6 +1,6 @@
 import type { Match } from "../command-classes.ts";
 import { findSqlLoss } from "../sql.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const SQL_CLIENTS =
   /^(?:psql|pgcli|mysql|mariadb|mycli|sqlite3?|litecli|duckdb|clickhouse(?:-client)?|cockroach|sqlcmd|isql|usql|cqlsh|sqlplus|bq|wrangler|turso|prisma)$/;

@@ -1,6 +1,6 @@
 import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const FORMATTERS = /^(?:mkfs|mkfs\..+|mke2fs|mkswap|mkdosfs|mkntfs|newfs|newfs_.+|mkudffs|bcache)$/;
 const PARTITIONERS =

@@ -4,7 +4,7 @@ import { UNKNOWN } from "../../shell-reader/scope.ts";
 import { hasOption, operandsOf } from "../arguments.ts";
 import { isEnvTemplate, judgeRead, judgeWrite, locate } from "../sensitive-paths.ts";
 import { writtenBy } from "../written-files.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 /** Programs whose words name files without showing their content, or are texts, not files. */
 const BLIND_PROGRAMS = new Set(

@@ -1,6 +1,6 @@
 import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 /** Options of git itself that take the next word as their value. */
 export const GIT_OPTIONS = /^(?:-[Cc]|--(?:git-dir|work-tree|namespace|exec-path|super-prefix|config-env))$/;

@@ -5,8 +5,8 @@ import { hasOption, operandsOf, valuesOfOption } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
 import { isMetadataAddress } from "../metadata-address.ts";
 import { isSecretFile } from "../sensitive-paths.ts";
+import type { ClassRule, RuleContext } from "./class-rule.ts";
 import { isPersonal } from "./files.ts";
-import type { ClassRule, RuleContext } from "./rule.ts";
 
 const CLIENTS =
   /^(?:curl|wget|aria2c|http|https|xh|lynx|w3m|links|fetch|nc|ncat|netcat|socat|telnet|ping|ssh|openssl)$/;

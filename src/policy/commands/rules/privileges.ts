@@ -1,5 +1,5 @@
 import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const PRIVILEGED = new Set([
   "sudo",

@@ -1,6 +1,6 @@
 import { hasOption, operandsOf } from "../arguments.ts";
 import type { CommandClass } from "../command-classes.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 interface Verbs {
   readonly class: CommandClass;

@@ -9,9 +9,9 @@ import { unwrapCommand } from "../../shell-reader/programs/unwrap-command.ts";
 import { UNKNOWN } from "../../shell-reader/scope.ts";
 import { hasOption, operandsOf } from "../arguments.ts";
 import type { CommandFacts, Match } from "../command-classes.ts";
-import { isRebuildable, mayBeOutput } from "../rebuildable.ts";
+import { isRebuildable, mayBeOutput } from "../rebuildable-paths.ts";
 import { locate } from "../sensitive-paths.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const REMOVERS = new Set(["rm", "grm", "srm", "unlink", "shred", "trash", "rimraf", "del-cli"]);
 /** A script that removes what it is given: `rm "$1"`, `rm -f -- "$@"`. */

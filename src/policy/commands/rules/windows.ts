@@ -1,6 +1,6 @@
 import { hasOption } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const FORCED = /^\/f$/i;
 

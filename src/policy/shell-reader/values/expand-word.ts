@@ -1,7 +1,7 @@
 import type { Meter } from "../meter.ts";
 import { type Scope, UNKNOWN } from "../scope.ts";
 import type { Change, Piece, Script, Word } from "../syntax.ts";
-import { changeCase, removePart, replacePart, sliceValue } from "./change-value.ts";
+import { changeCase, removePart, replacePart, sliceValue } from "./parameter-operators.ts";
 
 export interface Expansion {
   /** The fields that one word expands to: none for an empty variable, several for braces and lists. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { loadCertificateAuthorities } from "./authorities.ts";
+import { loadCertificateAuthorities } from "./certificate-authorities.ts";
 
 async function pemFile(content: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "authorities-test-"));

@@ -18,7 +18,7 @@ import {
   listCaFiles,
   openHttpClient,
   readProxySettings,
-} from "./http.ts";
+} from "./http-client.ts";
 
 /** The label is too long for DNS, so the lookup fails locally without network traffic. */
 const NO_SUCH_NAME = `${"x".repeat(64)}.test`;
@@ -128,7 +128,7 @@ describe("without a proxy", () => {
   test("the client works in a bundle", async () => {
     const server = await listen(createServer((_, response) => response.end("bundled")));
     const script = `
-      import { openHttpClient } from "./http.ts";
+      import { openHttpClient } from "./http-client.ts";
       const http = openHttpClient({ proxy: {} });
       const answer = await http.exchange("http://127.0.0.1:${server.port}/", ${ASK}, new AbortController().signal);
       for (let chunk = await answer.read(); chunk; chunk = await answer.read()) console.log(String(chunk));
@@ -602,7 +602,7 @@ function expectNoSecret(error: AppError): void {
 
 /** Runs a script with `openHttpClient` in a process with these variables, and returns its output. */
 async function runScript(body: string, variables: Record<string, string> = {}): Promise<string> {
-  const module = JSON.stringify(new URL("./http.ts", import.meta.url));
+  const module = JSON.stringify(new URL("./http-client.ts", import.meta.url));
   const script = `import { openHttpClient } from ${module};${body}`;
   const argv = [process.execPath, "--import", "tsx", "--input-type=module", "--eval", script] as const;
   const env = { PATH: process.env["PATH"], ...variables };

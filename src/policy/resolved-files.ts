@@ -4,7 +4,7 @@ import { isPattern } from "./hardline/protected-folders.ts";
 import { UNKNOWN } from "./shell-reader/scope.ts";
 
 /** A file under the path that a call names, and under its path without symbolic links. */
-export interface NamedFile {
+export interface ResolvedFile {
   readonly path: string;
   /** Equal to `path` where no link leads elsewhere. */
   readonly real: string;
@@ -19,11 +19,11 @@ const MAX_RESOLVED = 200;
  * Finds where links lead. Rules and classes know `roots` by the paths in the settings, so a file in a root is named by that
  * path, even if the root itself is behind a link.
  */
-export async function nameFiles(
+export async function resolveFiles(
   files: readonly UsedFile[],
   roots: readonly (string | undefined)[],
   resolveLinks: ResolveLinks | undefined,
-): Promise<readonly NamedFile[]> {
+): Promise<readonly ResolvedFile[]> {
   if (resolveLinks === undefined || files.length === 0)
     return files.map(({ path }) => ({ path, real: path }));
   const known = await Promise.all(

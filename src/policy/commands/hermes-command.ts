@@ -2,23 +2,23 @@ import type { Invocation } from "../shell-reader/invocation.ts";
 import { operandsOf } from "./arguments.ts";
 
 /** The launcher, the bundled program and its sources, under any folder. */
-const OWN_PROGRAM = /(?:^|\/)(?:hermes(?:-agent)?(?:@[\w.-]+)?(?:\.\w+)?|main\.cjs|src\/main\.ts)$/i;
+const HERMES_PROGRAM = /(?:^|\/)(?:hermes(?:-agent)?(?:@[\w.-]+)?(?:\.\w+)?|main\.cjs|src\/main\.ts)$/i;
 /** Programs that run the script or the package that one of their words names. */
 export const RUNNERS =
   /^(?:node(?:js)?|bun|bunx|deno|tsx|ts-node|npx|pnpx|npm|pnpm|yarn|corepack|sh|bash|dash|zsh|ksh|source|\.)$/;
 /** The words that Hermes gets from an invocation; undefined if it runs another program. */
-export function ownArguments({ name, program, args }: Invocation): readonly string[] | undefined {
-  if (OWN_PROGRAM.test(program) || name === "hermes") return args;
+export function hermesArguments({ name, program, args }: Invocation): readonly string[] | undefined {
+  if (HERMES_PROGRAM.test(program) || name === "hermes") return args;
   if (!RUNNERS.test(name)) return undefined;
-  const at = args.findIndex((word) => OWN_PROGRAM.test(word));
+  const at = args.findIndex((word) => HERMES_PROGRAM.test(word));
   return at < 0 ? undefined : args.slice(at + 1);
 }
 
 /** The command of Hermes that an invocation runs, such as `kanban create`; undefined if it runs another program. */
-export function ownCommand(
+export function hermesCommand(
   invocation: Invocation,
 ): { readonly noun: string; readonly verb: string } | undefined {
-  const own = ownArguments(invocation);
+  const own = hermesArguments(invocation);
   if (own === undefined) return undefined;
   const [noun = "", verb = ""] = operandsOf(own, VALUED_OPTIONS);
   return { noun, verb };

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { createSecureContext } from "node:tls";
 import type { Dispatcher, Pool } from "undici";
 import { AppError, errnoOf, messageOf } from "../errors.ts";
-import { loadCertificateAuthorities } from "./authorities.ts";
+import { loadCertificateAuthorities } from "./certificate-authorities.ts";
 import { exchange, type HttpRequest, type HttpResponse } from "./http-exchange.ts";
 import { createHttpFailure } from "./http-failure.ts";
 import { parseNoProxy } from "./no-proxy.ts";
