@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { openLive } from "../src/api/live/live.ts";
-import type { LiveSink } from "../src/api/live/source.ts";
+import type { LiveSink } from "../src/api/live/live-source.ts";
 import type { Bench, Measurement } from "./bench.ts";
 
 const STREAMS = 20;

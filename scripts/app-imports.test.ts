@@ -14,12 +14,12 @@ async function breaches(files: Record<string, string>): Promise<string[]> {
   return findAppBreaches(source);
 }
 
-test("a page may not import another page, and a part may not import a page", async () => {
+test("a page may not import another page, and a component may not import a page", async () => {
   expect(await breaches({ "pages/board/a.tsx": 'import "../sessions/b.tsx";' })).toHaveLength(1);
-  expect(await breaches({ "parts/a.tsx": 'import "../pages/board/b.tsx";' })).toHaveLength(1);
-  expect(await breaches({ "pages/board/a.tsx": 'import "./b.tsx";\nimport "../../parts/c.tsx";' })).toEqual(
-    [],
-  );
+  expect(await breaches({ "components/a.tsx": 'import "../pages/board/b.tsx";' })).toHaveLength(1);
+  expect(
+    await breaches({ "pages/board/a.tsx": 'import "./b.tsx";\nimport "../../components/c.tsx";' }),
+  ).toEqual([]);
 });
 
 test("the app takes only types, and only those of the contract, from the rest of the project", async () => {

@@ -5,12 +5,12 @@ import { findCycles, readModules } from "./imports.ts";
 /** Which folder of the browser app may import which, by the first folder below dashboard/src/. */
 const ALLOWED: Record<string, readonly string[]> = {
   words: [],
-  parts: ["words"],
+  components: ["words"],
   data: ["words"],
-  shell: ["words", "parts", "data"],
-  pages: ["words", "parts", "data", "shell"],
+  shell: ["words", "components", "data"],
+  pages: ["words", "components", "data", "shell"],
   "main.tsx": ["app.tsx"],
-  "app.tsx": ["words", "parts", "data", "shell", "pages"],
+  "app.tsx": ["words", "components", "data", "shell", "pages"],
 };
 const CONTRACT = "../../src/api/contract/";
 

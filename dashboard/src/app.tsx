@@ -9,13 +9,13 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { createContext, lazy, StrictMode, Suspense, useContext, useEffect, useRef, useState } from "react";
+import { FailureNote } from "./components/note.tsx";
+import { ToastProvider } from "./components/toast.tsx";
 import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
 import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
 import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
-import { FailedPart } from "./parts/note.tsx";
-import { ToastProvider } from "./parts/toast.tsx";
 import frame from "./shell/frame.module.css";
 import { KeyProvider } from "./shell/keys.tsx";
 import { takeLinkCode } from "./shell/link-code.ts";
@@ -35,7 +35,7 @@ const rootRoute = createRootRoute({
     typeof profile === "string" ? { profile } : {},
   search: { middlewares: [retainSearchParams(["profile"])] },
   notFoundComponent: () => <p className="soft">{words.shell.notFound}</p>,
-  errorComponent: ({ error, reset }) => <FailedPart error={error} retry={reset} />,
+  errorComponent: ({ error, reset }) => <FailureNote error={error} retry={reset} />,
 });
 
 const overviewRoute = createRoute({ getParentRoute: () => rootRoute, path: "/", component: Overview });
@@ -130,7 +130,7 @@ function Root() {
     if (me.error === null) return null;
     return (
       <div className={frame.page}>
-        <FailedPart error={me.error} retry={() => void me.refetch()} busy={me.isFetching} />
+        <FailureNote error={me.error} retry={() => void me.refetch()} busy={me.isFetching} />
       </div>
     );
   }

@@ -1,6 +1,6 @@
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { AppError, type ErrorCode } from "../lib/errors.ts";
-import type { Route } from "./route.ts";
+import type { Route } from "./api-route.ts";
 
 /** A request that the API refuses, with the status and code that the client gets. */
 export class ApiError extends Error {

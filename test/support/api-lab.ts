@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import OpenAI from "openai";
-import type { Scope } from "../../src/api/scope.ts";
+import type { Scope } from "../../src/api/keys/caller.ts";
 import type { App } from "../../src/app/app.ts";
 import { openApiKeys } from "../../src/app/server/api-keys.ts";
 import { startAppApiServer } from "../../src/app/server/api-server.ts";

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import type { z } from "zod";
-import type { DashboardScope } from "../../src/api/contract/common.ts";
+import type { DashboardScope } from "../../src/api/contract/scopes.ts";
 import { type App, openApp } from "../../src/app/app.ts";
 import { openDashboardData } from "../../src/app/server/dashboard-data.ts";
 import { openDashboardLab } from "./dashboard-lab.ts";

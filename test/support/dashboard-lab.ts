@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { chooseAccess } from "../../src/api/access/access-mode.ts";
 import { openAudit } from "../../src/api/access/audit.ts";
 import { openSignInStore } from "../../src/api/access/sign-in-store.ts";
-import { DASHBOARD_SCOPES, type DashboardScope } from "../../src/api/contract/common.ts";
+import { DASHBOARD_SCOPES, type DashboardScope } from "../../src/api/contract/scopes.ts";
 import { type DashboardRequest, startDashboardServer } from "../../src/api/dashboard/dashboard-server.ts";
 import { dashboardOptions } from "../../src/api/options.ts";
 import { createRedactor } from "../../src/lib/redact/redactor.ts";

@@ -1,5 +1,5 @@
 import type { LiveStatus } from "./live-status.ts";
-import type { LiveEvent } from "./stream.ts";
+import type { LiveEvent } from "./read-stream.ts";
 
 /** Followed topics, each with the position of the snapshot that is shown; null means from now on. */
 type Topics = Record<string, string | null>;

@@ -2,7 +2,7 @@ import type { Api } from "./api.ts";
 import type { LiveStatus } from "./live-status.ts";
 import { createTabs } from "./live-tabs.ts";
 import { Problem } from "./problem.ts";
-import { isNewer, type LiveEvent, readStream } from "./stream.ts";
+import { isNewer, type LiveEvent, readStream } from "./read-stream.ts";
 
 /** The events of the server, in every tab of the browser, over one connection. */
 export interface Live {

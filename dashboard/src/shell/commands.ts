@@ -3,15 +3,15 @@ import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import type { CardsAnswer } from "../../../src/api/contract/boards.ts";
 import type { SessionsAnswer } from "../../../src/api/contract/sessions.ts";
+import type { IconName } from "../components/icon.tsx";
+import { plainText } from "../components/plain-text.ts";
 import { useApi, useAppData } from "../data/app-data.tsx";
 import { boardsQuery, profilesQuery } from "../data/queries.ts";
-import type { IconName } from "../parts/icon.tsx";
-import { plainText } from "../parts/plain-text.ts";
 import { words } from "../words/words.ts";
-import { useNewTask } from "./new-task.ts";
 import { labelOf, PAGES } from "./pages.ts";
 import { useChooseProfile, useProfile } from "./profile.tsx";
 import { chooseTheme, THEMES } from "./theme.ts";
+import { useNewTask } from "./use-new-task.ts";
 
 /** Something that can be done or opened by its name. */
 export interface Command {

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "react";
+import { Button } from "../components/button.tsx";
+import { Note } from "../components/note.tsx";
+import { useNow } from "../components/time.tsx";
 import { useLive, useLiveStatus } from "../data/app-data.tsx";
 import type { LiveStatus } from "../data/live-status.ts";
-import { Button } from "../parts/button.tsx";
-import { Note } from "../parts/note.tsx";
-import { useNow } from "../parts/time.tsx";
 import { timeOfDay } from "../words/format.ts";
 import { words } from "../words/words.ts";
 import styles from "./connection.module.css";

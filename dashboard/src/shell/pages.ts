@@ -1,4 +1,4 @@
-import type { IconName } from "../parts/icon.tsx";
+import type { IconName } from "../components/icon.tsx";
 import { words } from "../words/words.ts";
 
 /** A page of the navigation. It has a row only if it exists. */

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { createContext, useContext } from "react";
+import { Icon } from "../components/icon.tsx";
+import { Menu } from "../components/menu.tsx";
 import { useApi } from "../data/app-data.tsx";
 import { profilesQuery } from "../data/queries.ts";
-import { Icon } from "../parts/icon.tsx";
-import { Menu } from "../parts/menu.tsx";
 import { words } from "../words/words.ts";
 import styles from "./profile.module.css";
 

@@ -1,23 +1,23 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
-import { Button } from "../parts/button.tsx";
-import { Icon } from "../parts/icon.tsx";
-import { Menu } from "../parts/menu.tsx";
-import { Note } from "../parts/note.tsx";
-import { useMedia } from "../parts/use-media.ts";
+import { Button } from "../components/button.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Menu } from "../components/menu.tsx";
+import { Note } from "../components/note.tsx";
+import { useMedia } from "../components/use-media.ts";
 import { words } from "../words/words.ts";
 import { Brand } from "./brand.tsx";
 import { ConnectionNote, LiveState } from "./connection.tsx";
 import { KeyHelp } from "./key-help.tsx";
 import { COMMAND_KEY, useKeys } from "./keys.tsx";
-import { useNewTask } from "./new-task.ts";
 import { labelOf, PAGES, type PageRow } from "./pages.ts";
 import { Palette } from "./palette.tsx";
 import { OwnProfile, ProfileSwitcher } from "./profile.tsx";
 import styles from "./shell.module.css";
 import { chooseTheme, readTheme, THEMES } from "./theme.ts";
-import { useNeedsCount } from "./use-needs.ts";
+import { useNeedsCount } from "./use-needs-count.ts";
+import { useNewTask } from "./use-new-task.ts";
 
 interface ShellProps {
   readonly me: Extract<Me, { signedIn: true }>;

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
+import { Button } from "../components/button.tsx";
+import { CopyLine } from "../components/copy-line.tsx";
+import { TextField } from "../components/field.tsx";
+import { Note } from "../components/note.tsx";
 import { useApi } from "../data/app-data.tsx";
 import { Problem } from "../data/problem.ts";
-import { Button } from "../parts/button.tsx";
-import { CopyLine } from "../parts/copy-line.tsx";
-import { TextField } from "../parts/field.tsx";
-import { Note } from "../parts/note.tsx";
 import { sentenceOf } from "../words/problem-words.ts";
 import { words } from "../words/words.ts";
 import { Brand } from "./brand.tsx";

@@ -1,7 +1,7 @@
 import { AppError } from "../../lib/errors.ts";
 import type { SignInWay } from "../contract/access.ts";
 import type { DashboardOptions } from "../options.ts";
-import { isLoopback } from "./origin.ts";
+import { isLoopback } from "./client.ts";
 import { createPasswordAccount, hashPassword, type PasswordAccount } from "./password.ts";
 
 /** Who may use a dashboard with these settings. */

@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import { openDashboardLab } from "../../../test/support/dashboard-lab.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { toApiError } from "../api-error.ts";
-import { DASHBOARD_SCOPES } from "../contract/common.ts";
+import { DASHBOARD_SCOPES } from "../contract/scopes.ts";
 import { createDashboardGate, type DashboardGateParts } from "../dashboard/dashboard-gate.ts";
 import type { DashboardRoute } from "../dashboard/dashboard-route.ts";
+import { DASHBOARD_ROUTES } from "../dashboard/dashboard-routes.ts";
 import { dashboardOptions } from "../options.ts";
-import { DASHBOARD_ROUTES } from "../routes.ts";
 import { chooseAccess } from "./access-mode.ts";
 import { createRateLimit } from "./rate-limit.ts";
 

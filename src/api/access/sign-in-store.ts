@@ -3,7 +3,7 @@ import { type Database, openDatabase } from "../../lib/sqlite/database.ts";
 import { leaseMigration } from "../../lib/sqlite/lease.ts";
 import type { Migration } from "../../lib/sqlite/migrate.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { DashboardScope } from "../contract/common.ts";
+import type { DashboardScope } from "../contract/scopes.ts";
 
 /** Somebody who has signed in with one browser. */
 export interface SignIn {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DASHBOARD_SCOPES } from "./common.ts";
+import { DASHBOARD_SCOPES } from "./scopes.ts";
 
 /** How a browser can sign in here. `link`: with the link that a command prints. */
 const SIGN_IN_WAYS = ["link", "password"] as const;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { positionSchema } from "./common.ts";
+import { positionSchema } from "./position.ts";
 
 /** The columns of a board, in the order of a task's lifecycle. */
 export const statusSchema = z.enum([

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { BoardChange } from "./boards.ts";
-import { type Position, positionSchema } from "./common.ts";
 import type { NeedsChange } from "./overview.ts";
+import { type Position, positionSchema } from "./position.ts";
 import type { SessionChange } from "./sessions.ts";
 import type { RunLine } from "./tasks.ts";
 

@@ -1,9 +1,12 @@
 import { z } from "zod";
-import { positionSchema } from "./common.ts";
 import { dispatcherSchema } from "./overview.ts";
+import { positionSchema } from "./position.ts";
 
 const time = z.int();
 const count = z.int().min(0);
+
+/** Answer of `GET health/live`, which strangers can read. */
+export const aliveSchema = z.strictObject({ status: z.literal("ok") });
 
 /** One result of a check of `hermes doctor`. */
 export const findingSchema = z.object({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { approvalSchema } from "./approvals.ts";
 import { boardEventSchema, cardRunSchema } from "./boards.ts";
-import { positionSchema } from "./common.ts";
+import { positionSchema } from "./position.ts";
 import { totalsSchema } from "./sessions.ts";
 
 const time = z.int();

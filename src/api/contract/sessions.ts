@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { positionSchema } from "./common.ts";
+import { positionSchema } from "./position.ts";
 
 const time = z.int();
 const count = z.int().min(0);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { boardEventSchema, cardSchema, statusSchema, taskNameSchema } from "./boards.ts";
-import { positionSchema, problemSchema } from "./common.ts";
+import { positionSchema } from "./position.ts";
+import { problemSchema } from "./problem.ts";
 
 const time = z.int();
 const count = z.int().min(0);

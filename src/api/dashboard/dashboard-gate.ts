@@ -1,11 +1,11 @@
 import type { ServerResponse } from "node:http";
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
-import { readCookies, writeCookie } from "../access/cookie.ts";
-import type { Client } from "../access/origin.ts";
+import type { Client } from "../access/client.ts";
+import { readCookies, writeCookie } from "../access/sign-in-cookie.ts";
 import type { SignIn } from "../access/sign-in-store.ts";
 import { ApiError, errorBody, toApiError } from "../api-error.ts";
-import { DASHBOARD_SCOPES } from "../contract/common.ts";
+import { DASHBOARD_SCOPES } from "../contract/scopes.ts";
 import { parseBody, readFileBody, requireShape } from "../request-body.ts";
 import type { DashboardParts } from "./dashboard-parts.ts";
 import { type DashboardRoute, LIVE_PATH } from "./dashboard-route.ts";

@@ -3,10 +3,10 @@ import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { SignInStore } from "../access/sign-in-store.ts";
-import type { BoardData } from "../data/board-data.ts";
-import type { HomeChanges } from "../data/home-changes.ts";
-import type { ProfileData } from "../data/profile-data.ts";
 import type { Live } from "../live/live.ts";
+import type { BoardData } from "./data/board-data.ts";
+import type { HomeChanges } from "./data/home-changes.ts";
+import type { ProfileData } from "./data/profile-data.ts";
 
 /** What the data routes read and change. Each file of routes adds the part that it needs here; app/ opens them. */
 export interface DashboardData {

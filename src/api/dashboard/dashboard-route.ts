@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import type { Client } from "../access/origin.ts";
+import type { Client } from "../access/client.ts";
 import type { SignIn } from "../access/sign-in-store.ts";
-import type { DashboardScope } from "../contract/common.ts";
+import type { DashboardScope } from "../contract/scopes.ts";
 import type { DashboardParts } from "./dashboard-parts.ts";
 
 /** For supervisors, which ask without a prefix and without credentials. */

@@ -5,16 +5,15 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
-import { createClientReader } from "../access/origin.ts";
+import { createClientReader } from "../access/client.ts";
 import { createRateLimit } from "../access/rate-limit.ts";
-import type { SignInStore } from "../access/sign-in-store.ts";
 import { listen, SERVER_LIMITS } from "../listen.ts";
 import { type LiveTimes, openLive } from "../live/live.ts";
-import type { LiveSource } from "../live/source.ts";
+import type { LiveSource } from "../live/live-source.ts";
 import type { DashboardOptions } from "../options.ts";
-import { DASHBOARD_ROUTES } from "../routes.ts";
 import { ANYONE, createDashboardGate, SECURITY_HEADERS } from "./dashboard-gate.ts";
 import type { DashboardData } from "./dashboard-parts.ts";
+import { DASHBOARD_ROUTES } from "./dashboard-routes.ts";
 import { openAppFiles } from "./static-files.ts";
 
 export interface DashboardRequest {

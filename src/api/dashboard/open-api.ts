@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { problemSchema } from "../contract/common.ts";
-import { DASHBOARD_ROUTES } from "../routes.ts";
+import { problemSchema } from "../contract/problem.ts";
 import type { DashboardRoute } from "./dashboard-route.ts";
+import { DASHBOARD_ROUTES } from "./dashboard-routes.ts";
 
 /** The routes of the dashboard as OpenAPI 3.1, computed from the table. */
 export function describeOpenApi(version: string): object {

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import type { Client } from "../access/origin.ts";
+import type { Client } from "../access/client.ts";
 
 /** The files of the app, and its page, which is the same for everybody and contains no data. */
 export interface AppFiles {

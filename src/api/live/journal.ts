@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { Position } from "../contract/common.ts";
 import type { LiveEventName, LiveEvents, Topic } from "../contract/events.ts";
+import type { Position } from "../contract/position.ts";
 
 export interface JournalEntry {
   readonly sequence: number;

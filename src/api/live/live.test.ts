@@ -3,7 +3,7 @@ import { openDashboardLab } from "../../../test/support/dashboard-lab.ts";
 import { AppError } from "../../lib/errors.ts";
 import { createJournal } from "./journal.ts";
 import { LIVE_TIMES } from "./live.ts";
-import type { LiveSink, LiveSource } from "./source.ts";
+import type { LiveSink, LiveSource } from "./live-source.ts";
 
 /** A source of one kind, whose changes the test makes. */
 function createSource(kind: LiveSource["kind"] = "board") {

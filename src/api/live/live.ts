@@ -1,6 +1,6 @@
 import { ApiError } from "../api-error.ts";
-import type { Position } from "../contract/common.ts";
 import type { LiveEventName, LiveEvents, Topic, TopicsChanged } from "../contract/events.ts";
+import type { Position } from "../contract/position.ts";
 import {
   createJournal,
   formatEvent,
@@ -8,8 +8,8 @@ import {
   type JournalEntry,
   type JournalLimits,
 } from "./journal.ts";
-import type { LiveSource } from "./source.ts";
-import { type Listener, openListener } from "./stream.ts";
+import { type Listener, openListener } from "./listener.ts";
+import type { LiveSource } from "./live-source.ts";
 import { createTopics, TOPIC_TIMES, type TopicTimes } from "./topics.ts";
 
 export interface LiveTimes extends TopicTimes {

@@ -1,6 +1,6 @@
 import { AppError } from "../../lib/errors.ts";
 import type { LiveEventName, LiveEvents, Topic } from "../contract/events.ts";
-import type { LiveSource } from "./source.ts";
+import type { LiveSource } from "./live-source.ts";
 
 export interface TopicTimes {
   /** A source stays open for this long after its last page has left, so that a page that reloads misses nothing. */

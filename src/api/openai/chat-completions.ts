@@ -4,7 +4,7 @@ import { type ToolCallPart, textOf } from "../../providers/message.ts";
 import { addUsage, NO_USAGE, type Usage } from "../../providers/provider.ts";
 import { ApiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
-import type { ApiCall } from "../route.ts";
+import type { ApiCall } from "../api-route.ts";
 import { type ApiRun, type ApiRuns, createRunId } from "../runs/api-runs.ts";
 import { applyOnDisconnect, parseLastEventId, parseOnDisconnect, streamRun } from "../runs/follow-run.ts";
 import {

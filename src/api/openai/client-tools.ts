@@ -4,9 +4,9 @@ import type { ToolCallPart } from "../../providers/message.ts";
 import type { Tool, ToolResult } from "../../tools/tool.ts";
 import type { HostedTurn } from "../../turns/turn-host.ts";
 import { ApiError } from "../api-error.ts";
+import type { Caller } from "../keys/caller.ts";
 import type { ApiRun, ApiRuns } from "../runs/api-runs.ts";
 import type { StreamPosition } from "../runs/follow-run.ts";
-import type { Caller } from "../scope.ts";
 
 /** A function of the client, which the model can call like a tool of the server. */
 export const clientToolSchema = z.looseObject({

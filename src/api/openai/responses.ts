@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { ApiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
-import type { ApiCall } from "../route.ts";
+import type { ApiCall } from "../api-route.ts";
+import type { Caller } from "../keys/caller.ts";
 import { type ApiRun, type ApiRuns, createRunId } from "../runs/api-runs.ts";
 import { applyOnDisconnect, parseLastEventId, parseOnDisconnect, streamRun } from "../runs/follow-run.ts";
 import {
@@ -11,7 +12,6 @@ import {
   runHeaders,
   SESSION_HEADER,
 } from "../runs/run-headers.ts";
-import type { Caller } from "../scope.ts";
 import {
   type ClientCalls,
   type ClientResult,

@@ -12,7 +12,7 @@ import type { Tool } from "../../tools/tool.ts";
 import type { HostedTurn, HostedTurnResult } from "../../turns/turn-host.ts";
 import { ApiError, toApiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
-import type { Caller } from "../scope.ts";
+import type { Caller } from "../keys/caller.ts";
 import type { Idempotency, RunKind, RunResult, StoredRun } from "../store/api-database.ts";
 
 export interface RunRequest {

@@ -3,7 +3,7 @@ import { openDatabase } from "../../lib/sqlite/database.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Usage } from "../../providers/provider.ts";
 import { ApiError } from "../api-error.ts";
-import type { Caller, Scope } from "../scope.ts";
+import type { Caller, Scope } from "../keys/caller.ts";
 import { apiMigrations } from "./api-schema.ts";
 
 /** How a run ended. `error`: no turn-end was recorded; `code` says why. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { createApiKey, hashKey } from "../../api/keys.ts";
-import { SCOPES, type Scope } from "../../api/scope.ts";
+import { createApiKey, hashKey } from "../../api/keys/api-keys.ts";
+import { SCOPES, type Scope } from "../../api/keys/caller.ts";
 import { openApiDatabase, type StoredKey } from "../../api/store/api-database.ts";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import { ensurePrivateFolder } from "../../lib/files/files.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { createApiKey } from "../../api/keys.ts";
-import { type ApiServer, startApiServer } from "../../api/server.ts";
+import { type ApiServer, startApiServer } from "../../api/api-server.ts";
+import { createApiKey } from "../../api/keys/api-keys.ts";
 import { writeSecret } from "../../config/files/write-setting.ts";
 import { ensurePrivateFolder } from "../../lib/files/files.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";

@@ -1,5 +1,5 @@
 import type { DashboardData } from "../../api/dashboard/dashboard-parts.ts";
-import type { LiveSource } from "../../api/live/source.ts";
+import type { LiveSource } from "../../api/live/live-source.ts";
 import { createBoardSource } from "../../api/live/sources/board.ts";
 import { createRunLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";

@@ -4,7 +4,7 @@ import { chooseAccess } from "../../api/access/access-mode.ts";
 import { type Audit, openAudit } from "../../api/access/audit.ts";
 import { hashPassword } from "../../api/access/password.ts";
 import { openSignInStore, type ServerRecord, type SignInStore } from "../../api/access/sign-in-store.ts";
-import { DASHBOARD_SCOPES, type DashboardScope } from "../../api/contract/common.ts";
+import { DASHBOARD_SCOPES, type DashboardScope } from "../../api/contract/scopes.ts";
 import { startDashboardServer } from "../../api/dashboard/dashboard-server.ts";
 import { writeSecret } from "../../config/files/write-setting.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";

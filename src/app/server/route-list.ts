@@ -1,5 +1,5 @@
 import { describeOpenApi } from "../../api/dashboard/open-api.ts";
-import { listRoutes, type RouteRow } from "../../api/dashboard/route-list.ts";
+import { listRoutes, type RouteRow } from "../../api/list-routes.ts";
 import { VERSION } from "../../version.ts";
 
 /** Every route of the API and the dashboard, for people; and those of the dashboard as OpenAPI, for programs. */

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { DASHBOARD_SCOPES } from "../../api/contract/common.ts";
+import { DASHBOARD_SCOPES } from "../../api/contract/scopes.ts";
 import { type DashboardAccess, openDashboardAccess, runAppDashboard } from "../../app/server/dashboard.ts";
 import { describeRoutes } from "../../app/server/route-list.ts";
 import { AppError } from "../../lib/errors.ts";

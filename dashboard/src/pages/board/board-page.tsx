@@ -2,15 +2,15 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Status } from "../../../../src/api/contract/boards.ts";
+import { Button } from "../../components/button.tsx";
+import { CopyLine } from "../../components/copy-line.tsx";
+import { FailureNote, Note } from "../../components/note.tsx";
+import { useToasts } from "../../components/toast.tsx";
+import { useMedia } from "../../components/use-media.ts";
 import { useAppData } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
-import { Button } from "../../parts/button.tsx";
-import { CopyLine } from "../../parts/copy-line.tsx";
-import { FailedPart, Note } from "../../parts/note.tsx";
-import { useToasts } from "../../parts/toast.tsx";
-import { useMedia } from "../../parts/use-media.ts";
 import { useKeys } from "../../shell/keys.tsx";
-import { usePageTitle } from "../../shell/page-title.ts";
+import { usePageTitle } from "../../shell/use-page-title.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
 import { createBoardActions, type RefusedTask } from "./actions/board-actions.ts";
@@ -60,7 +60,7 @@ export function FirstBoard() {
         replace: true,
       });
   }, [first, opensNew, navigate]);
-  if (boards.error !== null) return <FailedPart error={boards.error} retry={() => void boards.refetch()} />;
+  if (boards.error !== null) return <FailureNote error={boards.error} retry={() => void boards.refetch()} />;
   return <Skeleton />;
 }
 
@@ -279,7 +279,7 @@ function Board({ slug }: { readonly slug: string }) {
           />
         )}
         <div className={styles.notes}>
-          {failure !== undefined && <FailedPart error={failure} retry={cards.retry} />}
+          {failure !== undefined && <FailureNote error={failure} retry={cards.retry} />}
           {isPaused && <Note icon="pause">{text.pausedNote}</Note>}
           {!isPaused && board.data?.dispatchers === 0 && (summary.counts.ready ?? 0) > 0 && (
             <Note>

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
-import { useDraft } from "../../data/drafts.ts";
-import { Button } from "../../parts/button.tsx";
-import { TextArea } from "../../parts/field.tsx";
+import { Button } from "../../components/button.tsx";
+import { TextArea } from "../../components/field.tsx";
+import { useDraft } from "../../data/use-draft.ts";
 import { COMMAND_KEY } from "../../shell/keys.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./answer-form.module.css";

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "../../../../src/api/contract/overview.ts";
-import { CopyLine } from "../../parts/copy-line.tsx";
-import { nothing, Part } from "../../parts/part.tsx";
-import { Ago } from "../../parts/time.tsx";
+import { CopyLine } from "../../components/copy-line.tsx";
+import { emptyText, Section } from "../../components/section.tsx";
+import { Ago } from "../../components/time.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./dispatcher-facts.module.css";
 
@@ -17,9 +17,9 @@ export function DispatcherFacts({ dispatchers, running, places }: DispatcherFact
   const hosts = [...new Set(dispatchers.map(({ host }) => host))];
   const alive = dispatchers.filter(({ isAlive }) => isAlive);
   return (
-    <Part title={w.title}>
+    <Section title={w.title}>
       {alive.length === 0 ? (
-        <div className={nothing}>
+        <div className={emptyText}>
           <p className={styles.none}>{w.none}</p>
           <CopyLine text={w.command} />
         </div>
@@ -58,6 +58,6 @@ export function DispatcherFacts({ dispatchers, running, places }: DispatcherFact
           </div>
         </dl>
       )}
-    </Part>
+    </Section>
   );
 }

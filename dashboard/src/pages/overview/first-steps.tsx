@@ -1,6 +1,6 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { CopyLine } from "../../parts/copy-line.tsx";
-import { Icon } from "../../parts/icon.tsx";
+import { CopyLine } from "../../components/copy-line.tsx";
+import { Icon } from "../../components/icon.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./first-steps.module.css";
 

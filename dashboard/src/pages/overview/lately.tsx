@@ -1,6 +1,6 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { nothing, Part } from "../../parts/part.tsx";
-import { When } from "../../parts/time.tsx";
+import { emptyText, Section } from "../../components/section.tsx";
+import { When } from "../../components/time.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./lately.module.css";
@@ -9,8 +9,8 @@ import styles from "./lately.module.css";
 export function Lately({ events }: { readonly events: OverviewAnswer["lately"] }) {
   const w = words.overview.lately;
   return (
-    <Part title={w.title}>
-      {events.length === 0 && <p className={nothing}>{w.none}</p>}
+    <Section title={w.title}>
+      {events.length === 0 && <p className={emptyText}>{w.none}</p>}
       <ul className={styles.feed}>
         {events.map(({ id, board, at, task, text }) => (
           <li key={`${board} ${id}`} className={`${styles.event} enter`} data-row-of="lately">
@@ -28,6 +28,6 @@ export function Lately({ events }: { readonly events: OverviewAnswer["lately"] }
           </li>
         ))}
       </ul>
-    </Part>
+    </Section>
   );
 }

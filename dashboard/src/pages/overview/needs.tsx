@@ -1,20 +1,20 @@
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import type { Need } from "../../../../src/api/contract/overview.ts";
+import { Button } from "../../components/button.tsx";
+import { CopyLine } from "../../components/copy-line.tsx";
+import { Icon, type IconName } from "../../components/icon.tsx";
+import { emptyText, rowList, Section } from "../../components/section.tsx";
+import { Ago } from "../../components/time.tsx";
+import { useToasts } from "../../components/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
-import { Button } from "../../parts/button.tsx";
-import { CopyLine } from "../../parts/copy-line.tsx";
-import { Icon, type IconName } from "../../parts/icon.tsx";
-import { nothing, Part, rowList } from "../../parts/part.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { useToasts } from "../../parts/toast.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";
 import { timeOfDay } from "../../words/format.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
 import { AnswerForm } from "./answer-form.tsx";
 import styles from "./needs.module.css";
-import { type Reply, sendReply } from "./reply.ts";
+import { type Reply, sendReply } from "./send-reply.ts";
 
 const w = words.overview.needs;
 
@@ -23,9 +23,9 @@ export function Needs({ needs }: { readonly needs: readonly Need[] }) {
   const [isHeld, setHeld] = useState(false);
   const rows = useCalm(needs, isHeld);
   return (
-    <Part title={w.title} fact={needs.length > 0 ? needs.length : undefined}>
+    <Section title={w.title} fact={needs.length > 0 ? needs.length : undefined}>
       {rows.length === 0 ? (
-        <p className={nothing}>{w.none}</p>
+        <p className={emptyText}>{w.none}</p>
       ) : (
         <ul className={rowList} onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)}>
           {rows.map((need) => (
@@ -33,7 +33,7 @@ export function Needs({ needs }: { readonly needs: readonly Need[] }) {
           ))}
         </ul>
       )}
-    </Part>
+    </Section>
   );
 }
 

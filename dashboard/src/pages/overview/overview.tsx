@@ -1,10 +1,10 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { FailedPart, Note } from "../../parts/note.tsx";
-import { Part } from "../../parts/part.tsx";
-import { Ago } from "../../parts/time.tsx";
+import { FailureNote, Note } from "../../components/note.tsx";
+import { Section } from "../../components/section.tsx";
+import { Ago } from "../../components/time.tsx";
 import { useKeys } from "../../shell/keys.tsx";
-import { usePageTitle } from "../../shell/page-title.ts";
-import { moveToRow } from "../../shell/row-keys.ts";
+import { moveToRow } from "../../shell/move-to-row.ts";
+import { usePageTitle } from "../../shell/use-page-title.ts";
 import { words } from "../../words/words.ts";
 import { DispatcherFacts } from "./dispatcher-facts.tsx";
 import { FirstSteps } from "./first-steps.tsx";
@@ -25,7 +25,7 @@ export function Overview() {
     if (error === null) return <Skeleton />;
     return (
       <div className={styles.lede}>
-        <FailedPart error={error} retry={() => void refetch()} busy={isFetching} />
+        <FailureNote error={error} retry={() => void refetch()} busy={isFetching} />
       </div>
     );
   }
@@ -105,12 +105,12 @@ function Skeleton() {
       </div>
       <div className={styles.columns}>
         <div className={styles.stack}>
-          <Part title={needs.title}>{bones([42, 54])}</Part>
-          <Part title={running.title}>{bones([47, 38, 52])}</Part>
+          <Section title={needs.title}>{bones([42, 54])}</Section>
+          <Section title={running.title}>{bones([47, 38, 52])}</Section>
         </div>
         <div className={styles.stack}>
-          <Part title={spending.title}>{bones([42, 54])}</Part>
-          <Part title={dispatcher.title}>{bones([42, 54])}</Part>
+          <Section title={spending.title}>{bones([42, 54])}</Section>
+          <Section title={dispatcher.title}>{bones([42, 54])}</Section>
         </div>
       </div>
     </div>

@@ -1,6 +1,6 @@
 import type { RunningTask } from "../../../../src/api/contract/overview.ts";
-import { nothing, Part, rowList } from "../../parts/part.tsx";
-import { Elapsed } from "../../parts/time.tsx";
+import { emptyText, rowList, Section } from "../../components/section.tsx";
+import { Elapsed } from "../../components/time.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";
 import { amount, money } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
@@ -15,8 +15,8 @@ interface RunningProps {
 export function Running({ running, places }: RunningProps) {
   const w = words.overview.running;
   return (
-    <Part title={w.title} fact={running.length > 0 ? w.places(running.length, places) : undefined}>
-      {running.length === 0 && <p className={nothing}>{w.none}</p>}
+    <Section title={w.title} fact={running.length > 0 ? w.places(running.length, places) : undefined}>
+      {running.length === 0 && <p className={emptyText}>{w.none}</p>}
       <ul className={rowList}>
         {running.map(({ id, board, taskId, seq, title, profile, startedAt, tokens, costUsd, call }) => (
           <li key={`${board} ${id}`} className={`${styles.run} enter`} data-row-of="running">
@@ -40,6 +40,6 @@ export function Running({ running, places }: RunningProps) {
           </li>
         ))}
       </ul>
-    </Part>
+    </Section>
   );
 }

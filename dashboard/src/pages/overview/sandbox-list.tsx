@@ -1,6 +1,6 @@
 import type { OverviewAnswer, SandboxRow } from "../../../../src/api/contract/overview.ts";
-import { nothing, Part, rowList } from "../../parts/part.tsx";
-import { useNow } from "../../parts/time.tsx";
+import { emptyText, rowList, Section } from "../../components/section.tsx";
+import { useNow } from "../../components/time.tsx";
 import { span } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./sandbox-list.module.css";
@@ -11,14 +11,14 @@ const w = words.overview.sandboxes;
 export function SandboxList({ rows, problem }: OverviewAnswer["sandboxes"]) {
   const inUse = rows.filter(({ isInUse }) => isInUse).length;
   return (
-    <Part title={w.title} fact={inUse > 0 ? w.inUse(inUse) : undefined}>
-      {problem !== null && <p className={nothing}>{problem}</p>}
+    <Section title={w.title} fact={inUse > 0 ? w.inUse(inUse) : undefined}>
+      {problem !== null && <p className={emptyText}>{problem}</p>}
       <ul className={rowList}>
         {rows.map((row) => (
           <Row key={row.name} {...row} />
         ))}
       </ul>
-    </Part>
+    </Section>
   );
 }
 

@@ -1,5 +1,5 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { nothing, Part } from "../../parts/part.tsx";
+import { emptyText, Section } from "../../components/section.tsx";
 import { dayOf, money } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./spending.module.css";
@@ -22,13 +22,13 @@ export function Spending({ days, cacheShare, cap }: SpendingProps) {
   const step = 100 / Math.max(1, days.length);
   if (days.every(({ costUsd }) => costUsd === 0) && cap === null) {
     return (
-      <Part title={w.title} fact={w.days(days.length)}>
-        <p className={nothing}>{w.none}</p>
-      </Part>
+      <Section title={w.title} fact={w.days(days.length)}>
+        <p className={emptyText}>{w.none}</p>
+      </Section>
     );
   }
   return (
-    <Part title={w.title} fact={w.days(days.length)}>
+    <Section title={w.title} fact={w.days(days.length)}>
       <div className={styles.plot}>
         <div className={styles.sum}>
           <span className={styles.big}>{money(cost)}</span>
@@ -76,7 +76,7 @@ export function Spending({ days, cacheShare, cap }: SpendingProps) {
         </svg>
         {unpriced > 0 && <p className={styles.unpriced}>{w.unpriced(unpriced)}</p>}
       </div>
-    </Part>
+    </Section>
   );
 }
 

@@ -4,7 +4,7 @@ import type { BoardChange, BoardsAnswer } from "../../../../src/api/contract/boa
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
 import { useApi, useLive } from "../../data/app-data.tsx";
 import { boardsQuery, overviewQuery } from "../../data/queries.ts";
-import type { LiveEvent } from "../../data/stream.ts";
+import type { LiveEvent } from "../../data/read-stream.ts";
 import { useProfile } from "../../shell/profile.tsx";
 
 const LATELY = 12;

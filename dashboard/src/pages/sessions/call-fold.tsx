@@ -1,9 +1,9 @@
 import { useState } from "react";
 import type { Call } from "../../../../src/api/contract/sessions.ts";
+import { DiffView, isDiff } from "../../components/diff-view.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { plainText } from "../../components/plain-text.ts";
 import { useApi } from "../../data/app-data.tsx";
-import { DiffView, isDiff } from "../../parts/diff-view.tsx";
-import { Icon } from "../../parts/icon.tsx";
-import { plainText } from "../../parts/plain-text.ts";
 import { duration, size } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./call-fold.module.css";

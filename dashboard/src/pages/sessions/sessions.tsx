@@ -2,15 +2,15 @@ import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Outlet, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import type { SessionChange } from "../../../../src/api/contract/sessions.ts";
+import { Button } from "../../components/button.tsx";
+import { CopyLine } from "../../components/copy-line.tsx";
+import { FailureNote } from "../../components/note.tsx";
+import { useMedia } from "../../components/use-media.ts";
 import { useApi, useLive } from "../../data/app-data.tsx";
-import { Button } from "../../parts/button.tsx";
-import { CopyLine } from "../../parts/copy-line.tsx";
-import { FailedPart } from "../../parts/note.tsx";
-import { useMedia } from "../../parts/use-media.ts";
 import { useKeys } from "../../shell/keys.tsx";
-import { usePageTitle } from "../../shell/page-title.ts";
+import { moveToRow } from "../../shell/move-to-row.ts";
 import { useProfile } from "../../shell/profile.tsx";
-import { moveToRow } from "../../shell/row-keys.ts";
+import { usePageTitle } from "../../shell/use-page-title.ts";
 import { words } from "../../words/words.ts";
 import { readSessionFilter, type SessionFilter } from "./session-filter.ts";
 import { changeList, sessionsQuery } from "./session-queries.ts";
@@ -69,7 +69,7 @@ function SessionList({ openId }: { readonly openId: string | undefined }) {
         onChange={change}
       />
       {list.error !== null && list.data === undefined && (
-        <FailedPart error={list.error} retry={() => void list.refetch()} busy={list.isFetching} />
+        <FailureNote error={list.error} retry={() => void list.refetch()} busy={list.isFetching} />
       )}
       {list.data === undefined && list.error === null && <Skeleton />}
       {list.data !== undefined && sessions.length === 0 && <Nothing isFiltered={isFiltered} />}

@@ -2,10 +2,10 @@ import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-quer
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef } from "react";
 import type { SessionChange, Turn, TurnsAnswer } from "../../../../src/api/contract/sessions.ts";
+import { Button } from "../../components/button.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { FailureNote } from "../../components/note.tsx";
 import { useApi, useLive } from "../../data/app-data.tsx";
-import { Button } from "../../parts/button.tsx";
-import { Icon } from "../../parts/icon.tsx";
-import { FailedPart } from "../../parts/note.tsx";
 import { words } from "../../words/words.ts";
 import { replaceEnd, sessionPath, sessionQuery, turnsQuery } from "./session-queries.ts";
 import styles from "./transcript.module.css";
@@ -58,10 +58,10 @@ function OpenTranscript({ profile, id, turn }: OpenTranscriptProps) {
       </Link>
       {session.data && <TranscriptHead session={session.data} />}
       {session.error !== null && session.data === undefined && (
-        <FailedPart error={session.error} retry={() => void session.refetch()} busy={session.isFetching} />
+        <FailureNote error={session.error} retry={() => void session.refetch()} busy={session.isFetching} />
       )}
       {pages.error !== null && (
-        <FailedPart error={pages.error} retry={() => void pages.refetch()} busy={pages.isFetching} />
+        <FailureNote error={pages.error} retry={() => void pages.refetch()} busy={pages.isFetching} />
       )}
       <div ref={top} className={styles.top}>
         {pages.hasNextPage && <span>{w.earlier}</span>}

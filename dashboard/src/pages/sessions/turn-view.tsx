@@ -1,8 +1,8 @@
 import { memo } from "react";
 import type { Call, Entry, Turn } from "../../../../src/api/contract/sessions.ts";
-import { Markdown } from "../../parts/markdown.tsx";
-import { plainText } from "../../parts/plain-text.ts";
-import { When } from "../../parts/time.tsx";
+import { Markdown } from "../../components/markdown.tsx";
+import { plainText } from "../../components/plain-text.ts";
+import { When } from "../../components/time.tsx";
 import { words } from "../../words/words.ts";
 import { CallFold } from "./call-fold.tsx";
 import styles from "./turn-view.module.css";

@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Session, SessionEdit } from "../../../../src/api/contract/sessions.ts";
+import { useToasts } from "../../components/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
-import { useToasts } from "../../parts/toast.tsx";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
 import { sessionPath, sessionQuery } from "./session-queries.ts";

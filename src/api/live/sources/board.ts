@@ -1,10 +1,10 @@
 import type { BoardChanges } from "../../../board/operations/views/cards/board-changes.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import type { BoardChange } from "../../contract/boards.ts";
-import type { BoardData, DashboardBoard } from "../../data/board-data.ts";
-import { toCards } from "../../routes/boards/card-view.ts";
-import { toEvents } from "../../routes/boards/event-view.ts";
-import type { LiveSink, LiveSource } from "../source.ts";
+import type { BoardData, DashboardBoard } from "../../dashboard/data/board-data.ts";
+import { toCards } from "../../dashboard/routes/boards/card-view.ts";
+import { toEvents } from "../../dashboard/routes/boards/event-view.ts";
+import type { LiveSink, LiveSource } from "../live-source.ts";
 
 /** Changes that follow each other closely are one event. */
 const GATHER_MS = 50;

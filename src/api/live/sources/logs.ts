@@ -3,9 +3,9 @@ import { waitForTouch, watchFile } from "../../../board/watch-board.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { WakeFlag } from "../../../lib/time/wake-flag.ts";
-import type { BoardData, DashboardBoard } from "../../data/board-data.ts";
-import { LOG_BYTES } from "../../routes/boards/run-routes.ts";
-import type { LiveSink, LiveSource } from "../source.ts";
+import type { BoardData, DashboardBoard } from "../../dashboard/data/board-data.ts";
+import { LOG_BYTES } from "../../dashboard/routes/boards/task-run-routes.ts";
+import type { LiveSink, LiveSource } from "../live-source.ts";
 
 /** Lines that follow each other closely are one event. */
 const GATHER_MS = 50;

@@ -1,7 +1,7 @@
 import { systemClock } from "../../../lib/time/clock.ts";
 import type { DashboardData } from "../../dashboard/dashboard-parts.ts";
-import { collectNeeds } from "../../routes/overview/collect-needs.ts";
-import type { LiveSource } from "../source.ts";
+import { collectNeeds } from "../../dashboard/routes/overview/collect-needs.ts";
+import type { LiveSource } from "../live-source.ts";
 
 /** At most this often; what needs a person may wait for a second. */
 const PAUSE_MS = 1_000;

@@ -1,8 +1,8 @@
 import { systemClock } from "../../../lib/time/clock.ts";
 import type { Session } from "../../contract/sessions.ts";
 import type { DashboardData } from "../../dashboard/dashboard-parts.ts";
-import { type SessionSource, toSession } from "../../routes/sessions/session-view.ts";
-import type { LiveSink, LiveSource } from "../source.ts";
+import { type SessionSource, toSession } from "../../dashboard/routes/sessions/session-view.ts";
+import type { LiveSink, LiveSource } from "../live-source.ts";
 
 /** At most this often: durable events of any process are seen within about a second. */
 const PAUSE_MS = 700;

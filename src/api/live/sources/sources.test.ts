@@ -5,7 +5,7 @@ import { readOwnIdentity } from "../../../lib/process/process-identity.ts";
 import { openSessionStore } from "../../../sessions/session-store.ts";
 import type { LiveEventName, LiveEvents } from "../../contract/events.ts";
 import { createdTaskSchema } from "../../contract/tasks.ts";
-import type { LiveSource } from "../source.ts";
+import type { LiveSource } from "../live-source.ts";
 import { createBoardSource } from "./board.ts";
 import { createNeedsSource } from "./needs.ts";
 import { createSessionSource } from "./sessions.ts";

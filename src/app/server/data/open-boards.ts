@@ -1,5 +1,5 @@
 import { mainArgument } from "../../../agent/main-argument.ts";
-import type { BoardData, DashboardBoard } from "../../../api/data/board-data.ts";
+import type { BoardData, DashboardBoard } from "../../../api/dashboard/data/board-data.ts";
 import { boardPath, DEFAULT_BOARD, parseBoardSlug } from "../../../board/board-slug.ts";
 import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
 import type { Caller } from "../../../board/caller.ts";

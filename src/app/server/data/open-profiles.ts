@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { SandboxRow } from "../../../api/contract/overview.ts";
-import type { ProfileData, WaitingQuestion } from "../../../api/data/profile-data.ts";
+import type { ProfileData, WaitingQuestion } from "../../../api/dashboard/data/profile-data.ts";
 import { formatProblem } from "../../../config/setting-problem.ts";
 import { runChecks } from "../../../doctor/run-checks.ts";
 import { AppError } from "../../../lib/errors.ts";

@@ -1,4 +1,4 @@
-import type { HomeChanges } from "../../../api/data/home-changes.ts";
+import type { HomeChanges } from "../../../api/dashboard/data/home-changes.ts";
 import { boardPath, boardSchemaName } from "../../../board/board-slug.ts";
 import type { Announcements } from "../../../board/database/postgres-announcements.ts";
 import { waitForTouch, watchFile } from "../../../board/watch-board.ts";

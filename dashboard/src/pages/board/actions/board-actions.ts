@@ -6,10 +6,10 @@ import type {
   TaskEdit,
   TaskMove,
 } from "../../../../../src/api/contract/tasks.ts";
+import type { Toasts } from "../../../components/toast.tsx";
 import type { Api } from "../../../data/api.ts";
 import type { BoardStore } from "../../../data/board-store.ts";
 import { Problem } from "../../../data/problem.ts";
-import type { Toasts } from "../../../parts/toast.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
 import { type MoveChoice, undoOf } from "../model/moves.ts";

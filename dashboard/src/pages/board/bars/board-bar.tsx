@@ -1,8 +1,8 @@
 import type { BoardAnswer, BoardsAnswer } from "../../../../../src/api/contract/boards.ts";
+import { Button } from "../../../components/button.tsx";
+import { Icon } from "../../../components/icon.tsx";
+import { Menu, type MenuEntry } from "../../../components/menu.tsx";
 import type { BoardStore } from "../../../data/board-store.ts";
-import { Button } from "../../../parts/button.tsx";
-import { Icon } from "../../../parts/icon.tsx";
-import { Menu, type MenuEntry } from "../../../parts/menu.tsx";
 import { words } from "../../../words/words.ts";
 import { useSummary } from "../board-context.tsx";
 import type { BoardDialogKind } from "../dialogs/board-dialogs.tsx";

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "react";
 import type { BoardAnswer, Status } from "../../../../../src/api/contract/boards.ts";
+import { Button } from "../../../components/button.tsx";
+import { Icon, type IconName } from "../../../components/icon.tsx";
+import { Picker } from "../../../components/picker.tsx";
 import type { BoardStore } from "../../../data/board-store.ts";
-import { Button } from "../../../parts/button.tsx";
-import { Icon, type IconName } from "../../../parts/icon.tsx";
-import { Picker } from "../../../parts/picker.tsx";
 import { useKeys } from "../../../shell/keys.tsx";
 import { joined, number } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";

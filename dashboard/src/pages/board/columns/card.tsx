@@ -1,9 +1,9 @@
 import { type CSSProperties, memo, useEffect, useRef, useSyncExternalStore } from "react";
 import type { CardReason } from "../../../../../src/api/contract/boards.ts";
+import { Button } from "../../../components/button.tsx";
+import { Icon } from "../../../components/icon.tsx";
+import { Ago, Elapsed, When } from "../../../components/time.tsx";
 import type { CardView } from "../../../data/board-store.ts";
-import { Button } from "../../../parts/button.tsx";
-import { Icon } from "../../../parts/icon.tsx";
-import { Ago, Elapsed, When } from "../../../parts/time.tsx";
 import { money, when } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard, useCard, useIsSelected } from "../board-context.tsx";

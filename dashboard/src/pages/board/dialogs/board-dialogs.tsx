@@ -1,11 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { BoardAnswer } from "../../../../../src/api/contract/boards.ts";
+import { Button } from "../../../components/button.tsx";
+import { Dialog } from "../../../components/dialog.tsx";
+import { TextField } from "../../../components/field.tsx";
+import { Note } from "../../../components/note.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { Button } from "../../../parts/button.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { TextField } from "../../../parts/field.tsx";
-import { Note } from "../../../parts/note.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
 import type { RefusedTask } from "../actions/board-actions.ts";

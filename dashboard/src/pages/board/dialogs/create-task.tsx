@@ -1,12 +1,12 @@
 import { useRef, useState } from "react";
 import type { CreatedTask, NewTask } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { Dialog } from "../../../components/dialog.tsx";
+import { Select, TextArea, TextField } from "../../../components/field.tsx";
+import { Note } from "../../../components/note.tsx";
+import { useToasts } from "../../../components/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { randomId } from "../../../data/random-id.ts";
-import { Button } from "../../../parts/button.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { Select, TextArea, TextField } from "../../../parts/field.tsx";
-import { Note } from "../../../parts/note.tsx";
-import { useToasts } from "../../../parts/toast.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";

@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { Button } from "../../../parts/button.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { Select, TextArea, TextField } from "../../../parts/field.tsx";
+import { Button } from "../../../components/button.tsx";
+import { Dialog } from "../../../components/dialog.tsx";
+import { Select, TextArea, TextField } from "../../../components/field.tsx";
 import { words } from "../../../words/words.ts";
 import type { MoveAnswers, MoveIntent } from "../actions/plan-move.ts";
 import { useBoard } from "../board-context.tsx";

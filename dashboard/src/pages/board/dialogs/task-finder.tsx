@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useId, useState } from "react";
 import type { CardsAnswer } from "../../../../../src/api/contract/boards.ts";
+import { TextField } from "../../../components/field.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { TextField } from "../../../parts/field.tsx";
 import { words } from "../../../words/words.ts";
 import { cardsPath } from "../use-board-cards.ts";
 import styles from "./task-finder.module.css";

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { LinksAnswer, TaskName } from "../../../../../src/api/contract/boards.ts";
+import { Button } from "../../../components/button.tsx";
+import { Icon } from "../../../components/icon.tsx";
+import { FailureNote, Note } from "../../../components/note.tsx";
 import { useAppData } from "../../../data/app-data.tsx";
-import { Button } from "../../../parts/button.tsx";
-import { Icon } from "../../../parts/icon.tsx";
-import { FailedPart, Note } from "../../../parts/note.tsx";
 import { words } from "../../../words/words.ts";
 import { useBoard, useCard } from "../board-context.tsx";
 import { Skeleton } from "../columns/skeleton.tsx";
@@ -40,7 +40,7 @@ export function GraphView() {
   const tasks = new Map(data?.tasks.map((task) => [task.id, task]));
 
   if (links.error !== null && data === undefined)
-    return <FailedPart error={links.error} retry={() => void refetch()} />;
+    return <FailureNote error={links.error} retry={() => void refetch()} />;
   if (drawn === undefined || data === undefined) return <Skeleton />;
   if (drawn.nodes.length === 0)
     return (

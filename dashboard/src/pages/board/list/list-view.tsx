@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Status } from "../../../../../src/api/contract/boards.ts";
-import { Icon } from "../../../parts/icon.tsx";
-import { Ago } from "../../../parts/time.tsx";
+import { Icon } from "../../../components/icon.tsx";
+import { Ago } from "../../../components/time.tsx";
 import { money } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard, useCard, useIsSelected, useSummary } from "../board-context.tsx";

@@ -1,10 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { AnsweredTask, ShownTask } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { TextArea } from "../../../components/field.tsx";
+import { useToasts } from "../../../components/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { Button } from "../../../parts/button.tsx";
-import { TextArea } from "../../../parts/field.tsx";
-import { useToasts } from "../../../parts/toast.tsx";
 import { COMMAND_KEY, useKeys } from "../../../shell/keys.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";

@@ -1,9 +1,9 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import type { RunDiff, ShownTask } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { FailureNote } from "../../../components/note.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { Button } from "../../../parts/button.tsx";
-import { FailedPart } from "../../../parts/note.tsx";
 import { words } from "../../../words/words.ts";
 import { taskPath } from "../board-queries.ts";
 import { parseDiff } from "../model/diff-lines.ts";
@@ -29,7 +29,7 @@ export function useDiff(slug: string, { task, runs }: ShownTask, isOpen: boolean
 
 /** What has changed in the worktree of the task since its branch began. */
 export function DiffTab({ diff }: { readonly diff: UseQueryResult<RunDiff> }) {
-  if (diff.error !== null) return <FailedPart error={diff.error} retry={() => void diff.refetch()} />;
+  if (diff.error !== null) return <FailureNote error={diff.error} retry={() => void diff.refetch()} />;
   if (diff.data === undefined)
     return <p className="faint">{diff.isFetching ? text.loading : words.task.runs.none}</p>;
   const { missing, files, added, removed, branch, base, isCut } = diff.data;

@@ -1,11 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { ChangedTask, ShownTask, TaskEdit } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { TextArea, TextField } from "../../../components/field.tsx";
+import { useToasts } from "../../../components/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { Problem } from "../../../data/problem.ts";
-import { Button } from "../../../parts/button.tsx";
-import { TextArea, TextField } from "../../../parts/field.tsx";
-import { useToasts } from "../../../parts/toast.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";

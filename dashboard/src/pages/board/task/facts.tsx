@@ -1,19 +1,19 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { ChangedTask, ShownTask, TaskEdit } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { Dialog } from "../../../components/dialog.tsx";
+import { Select, TextField } from "../../../components/field.tsx";
+import { Note } from "../../../components/note.tsx";
+import { When } from "../../../components/time.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { Button } from "../../../parts/button.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { Select, TextField } from "../../../parts/field.tsx";
-import { Note } from "../../../parts/note.tsx";
-import { When } from "../../../parts/time.tsx";
 import { joined } from "../../../words/format.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";
 import { taskPath } from "../board-queries.ts";
 import styles from "./facts.module.css";
-import { Part } from "./part.tsx";
+import { TaskSection } from "./task-section.tsx";
 
 const { facts: text, by } = words.task;
 const { board } = words;
@@ -45,7 +45,7 @@ export function Facts({ shown }: { readonly shown: ShownTask }) {
       : [[text.completed, <When key="done" at={task.completedAt} />] as const]),
   ];
   return (
-    <Part
+    <TaskSection
       title={text.title}
       action={
         mayWork &&
@@ -65,7 +65,7 @@ export function Facts({ shown }: { readonly shown: ShownTask }) {
         ))}
       </dl>
       {isEditing && <EditFacts shown={shown} onClose={() => setEditing(false)} />}
-    </Part>
+    </TaskSection>
   );
 }
 

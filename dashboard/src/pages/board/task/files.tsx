@@ -1,11 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { ShownTask, TaskFile } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { Dialog } from "../../../components/dialog.tsx";
+import { Icon } from "../../../components/icon.tsx";
+import { useToasts } from "../../../components/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { Button } from "../../../parts/button.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { Icon } from "../../../parts/icon.tsx";
-import { useToasts } from "../../../parts/toast.tsx";
 import { size } from "../../../words/format.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
@@ -13,7 +13,7 @@ import { useBoard } from "../board-context.tsx";
 import { taskPath } from "../board-queries.ts";
 import { plainLine } from "../model/log-buffer.ts";
 import styles from "./files.module.css";
-import { Part } from "./part.tsx";
+import { TaskSection } from "./task-section.tsx";
 
 const { task: text } = words;
 /** The limit of the server; a larger file is refused before it is sent. */
@@ -61,7 +61,7 @@ export function Files({ shown: { task, files } }: { readonly shown: ShownTask })
 
   if (files.length === 0 && !mayChange) return null;
   return (
-    <Part
+    <TaskSection
       title={text.files}
       fact={files.length > 0 ? String(files.length) : undefined}
       action={
@@ -151,6 +151,6 @@ export function Files({ shown: { task, files } }: { readonly shown: ShownTask })
           <p className="soft">{text.removeFileText}</p>
         </Dialog>
       )}
-    </Part>
+    </TaskSection>
   );
 }

@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RunLine, RunLog } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { FailureNote } from "../../../components/note.tsx";
 import { useAppData } from "../../../data/app-data.tsx";
-import { Button } from "../../../parts/button.tsx";
-import { FailedPart } from "../../../parts/note.tsx";
 import { words } from "../../../words/words.ts";
 import { taskPath } from "../board-queries.ts";
 import { appendLog, type LogBuffer, MAX_LINES, openLog, plainLine, prependLog } from "../model/log-buffer.ts";
@@ -48,7 +48,7 @@ export function LogView(props: LogViewProps) {
     if (isAtEnd) setSeen(total);
   }, [isAtEnd, total]);
 
-  if (error !== undefined) return <FailedPart error={error} retry={retry} />;
+  if (error !== undefined) return <FailureNote error={error} retry={retry} />;
   const view = rowWindow({ count, rowHeight: LINE, scrollTop: top, drawn: DRAWN });
   return (
     <section

@@ -2,11 +2,11 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
 import type { BoardChange } from "../../../../../src/api/contract/boards.ts";
 import type { ShownTask } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { FailureNote } from "../../../components/note.tsx";
+import { Tabs } from "../../../components/tabs.tsx";
 import { useAppData } from "../../../data/app-data.tsx";
 import { Problem } from "../../../data/problem.ts";
-import { Button } from "../../../parts/button.tsx";
-import { FailedPart } from "../../../parts/note.tsx";
-import { Tabs } from "../../../parts/tabs.tsx";
 import { useKeys } from "../../../shell/keys.tsx";
 import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";
@@ -62,7 +62,7 @@ export function TaskDrawer({ id, tab, editTitle, onTab, onClose }: TaskDrawerPro
           {task.error instanceof Problem && task.error.status === 404 ? (
             <p>{text.notFound}</p>
           ) : (
-            <FailedPart error={task.error} retry={() => void task.refetch()} busy={task.isFetching} />
+            <FailureNote error={task.error} retry={() => void task.refetch()} busy={task.isFetching} />
           )}
         </div>
       ) : (

@@ -2,13 +2,13 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { TaskName } from "../../../../../src/api/contract/boards.ts";
 import type { ShownTask, TaskEdit } from "../../../../../src/api/contract/tasks.ts";
+import { Button } from "../../../components/button.tsx";
+import { CopyLine } from "../../../components/copy-line.tsx";
+import { Icon } from "../../../components/icon.tsx";
+import { Markdown } from "../../../components/markdown.tsx";
+import { Ago } from "../../../components/time.tsx";
+import { useToasts } from "../../../components/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { Button } from "../../../parts/button.tsx";
-import { CopyLine } from "../../../parts/copy-line.tsx";
-import { Icon } from "../../../parts/icon.tsx";
-import { Markdown } from "../../../parts/markdown.tsx";
-import { Ago } from "../../../parts/time.tsx";
-import { useToasts } from "../../../parts/toast.tsx";
 import { exactTime } from "../../../words/format.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
@@ -22,8 +22,8 @@ import { EditableText } from "./editable-text.tsx";
 import { Facts } from "./facts.tsx";
 import { Files } from "./files.tsx";
 import { LogView } from "./log-view.tsx";
-import { Part } from "./part.tsx";
 import { RunRows } from "./runs-tab.tsx";
+import { TaskSection } from "./task-section.tsx";
 import styles from "./task-tab.module.css";
 
 const { task: text, board } = words;
@@ -71,26 +71,26 @@ export function TaskTab({ shown, drafts, onTab }: TaskTabProps) {
         )}
       </EditableText>
       {task.result !== null && task.result !== "" && (
-        <Part title={text.result}>
+        <TaskSection title={text.result}>
           <Markdown text={task.result} />
-        </Part>
+        </TaskSection>
       )}
       <BeforeAndAfter shown={shown} />
       {shown.card.notice === null && <Why shown={shown} />}
       {run?.endedAt === null && run.hasLog && (
         <LogView slug={slug} taskId={task.id} runId={run.id} isRunning isShort />
       )}
-      <Part
+      <TaskSection
         title={text.comments}
         fact={shown.comments.length > 0 ? String(shown.comments.length) : undefined}
       >
         <Comments shown={shown} />
-      </Part>
+      </TaskSection>
       <Files shown={shown} />
       {shown.runs.length > 0 && (
-        <Part title={text.runs.label}>
+        <TaskSection title={text.runs.label}>
           <RunRows shown={shown} onChoose={() => onTab("log")} />
-        </Part>
+        </TaskSection>
       )}
       <Facts shown={shown} />
     </>
@@ -123,7 +123,7 @@ function Why({ shown }: { readonly shown: ShownTask }) {
   const why = useQuery({ ...whyQuery(api, slug, shown.task.id), enabled: !isOver, staleTime: 0 });
   if (isOver || why.data === undefined) return null;
   return (
-    <Part title={text.why}>
+    <TaskSection title={text.why}>
       <p className={styles.why}>{why.data.text}</p>
       {why.data.release !== "" &&
         (why.data.release.startsWith("hermes ") ? (
@@ -131,7 +131,7 @@ function Why({ shown }: { readonly shown: ShownTask }) {
         ) : (
           <p className="soft">{why.data.release}</p>
         ))}
-    </Part>
+    </TaskSection>
   );
 }
 
@@ -155,7 +155,7 @@ function BeforeAndAfter({ shown }: { readonly shown: ShownTask }) {
   const mayLink = mayWork && task.status !== "archived";
   if (parents.length + children.length === 0 && !mayLink) return null;
   return (
-    <Part
+    <TaskSection
       title={text.beforeAndAfter}
       action={
         mayLink && (
@@ -191,7 +191,7 @@ function BeforeAndAfter({ shown }: { readonly shown: ShownTask }) {
           onFound={({ id }) => void change("PUT", id)}
         />
       )}
-    </Part>
+    </TaskSection>
   );
 }
 

@@ -1,0 +1,49 @@
+import type { ReactNode } from "react";
+import { sentenceOf } from "../words/problem-words.ts";
+import { words } from "../words/words.ts";
+import { Button } from "./button.tsx";
+import { Icon, type IconName } from "./icon.tsx";
+import styles from "./note.module.css";
+
+interface NoteProps {
+  readonly icon?: IconName;
+  readonly bad?: boolean;
+  readonly children: ReactNode;
+  /** Buttons at the end. */
+  readonly actions?: ReactNode;
+}
+
+/** A line that something is not as it should be, where it matters. */
+export function Note({ icon = "failed", bad = false, children, actions }: NoteProps) {
+  return (
+    <div className={`${styles.note} ${bad ? styles.bad : ""}`}>
+      <Icon name={icon} />
+      <span className={styles.text}>{children}</span>
+      {actions && <span className={styles.actions}>{actions}</span>}
+    </div>
+  );
+}
+
+/** A part of a page that could not be read: what happened, and a way to try again. */
+export function FailureNote({
+  error,
+  retry,
+  busy,
+}: {
+  readonly error: unknown;
+  retry(): void;
+  readonly busy?: boolean;
+}) {
+  const again = (
+    <Button small busy={busy ?? false} onClick={retry}>
+      {words.shell.tryAgain}
+    </Button>
+  );
+  return (
+    <div role="alert">
+      <Note bad actions={again}>
+        {sentenceOf(error)}
+      </Note>
+    </div>
+  );
+}

@@ -1,0 +1,146 @@
+import { type KeyboardEvent, useId, useRef, useState } from "react";
+import { Icon } from "./icon.tsx";
+import styles from "./picker.module.css";
+import { useFloat } from "./use-float.ts";
+
+export interface Option {
+  readonly value: string;
+  readonly label: string;
+  /** A second, fainter line. */
+  readonly hint?: string;
+}
+
+interface PickerProps {
+  /** Names the field for screen readers. */
+  readonly label: string;
+  /** What the button shows. */
+  readonly text: string;
+  readonly options: readonly Option[];
+  readonly chosen: readonly string[];
+  /** Several: a choice keeps the list open. */
+  readonly several?: boolean;
+  readonly placeholder: string;
+  /** What is said when nothing fits. */
+  readonly none: string;
+  onChoose(values: readonly string[]): void;
+  /** Lets words of one's own be chosen too. */
+  readonly free?: boolean;
+  readonly marked?: boolean;
+}
+
+/** Chooses from a list that is searched as one types. Arrows move, Enter chooses, Escape closes. */
+export function Picker(props: PickerProps) {
+  const { label, text, options, chosen, several = false, placeholder, none, onChoose, free = false } = props;
+  const [typed, setTyped] = useState("");
+  const [at, setAt] = useState(0);
+  const input = useRef<HTMLInputElement>(null);
+  const listId = useId();
+  const float = useFloat<HTMLButtonElement>({
+    onOpen: () => {
+      setTyped("");
+      setAt(
+        Math.max(
+          0,
+          options.findIndex(({ value }) => chosen.includes(value)),
+        ),
+      );
+      input.current?.focus();
+    },
+  });
+  const needle = typed.trim().toLowerCase();
+  const fitting = options.filter(({ label: name, value }) =>
+    `${name} ${value}`.toLowerCase().includes(needle),
+  );
+  const isNew = free && needle !== "" && !options.some(({ value }) => value.toLowerCase() === needle);
+  const shown = isNew ? [...fitting, { value: typed.trim(), label: `“${typed.trim()}”` }] : fitting;
+
+  const choose = (value: string): void => {
+    if (!several) {
+      float.close();
+      onChoose(chosen.includes(value) ? [] : [value]);
+      return;
+    }
+    onChoose(chosen.includes(value) ? chosen.filter((other) => other !== value) : [...chosen, value]);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) setAt((at + step + shown.length) % Math.max(1, shown.length));
+    else if (event.key === "Enter") {
+      const option = shown[at];
+      if (option !== undefined) choose(option.value);
+    } else return;
+    event.preventDefault();
+  };
+
+  return (
+    <>
+      <button
+        type="button"
+        ref={float.anchor}
+        popoverTarget={float.id}
+        aria-haspopup="listbox"
+        aria-expanded={false}
+        aria-label={`${label}: ${text}`}
+        className={`${styles.button} ${props.marked ? styles.marked : ""}`}
+      >
+        <span className="clip">{text}</span>
+        <Icon name="down" />
+      </button>
+      <div ref={float.panel} id={float.id} popover="auto" className={styles.panel}>
+        <input
+          ref={input}
+          role="combobox"
+          aria-label={label}
+          aria-expanded="true"
+          aria-controls={listId}
+          aria-autocomplete="list"
+          aria-activedescendant={shown[at] && `${listId}-${at}`}
+          autoComplete="off"
+          placeholder={placeholder}
+          value={typed}
+          className={styles.input}
+          onChange={(event) => {
+            setTyped(event.target.value);
+            setAt(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <div
+          role="listbox"
+          id={listId}
+          aria-label={label}
+          aria-multiselectable={several || undefined}
+          className={styles.list}
+        >
+          {shown.map(({ value, label: name, hint }, index) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
+            // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field, which names the active option
+            <div
+              key={value}
+              role="option"
+              id={`${listId}-${index}`}
+              aria-selected={chosen.includes(value)}
+              className={`${styles.option} ${index === at ? styles.at : ""}`}
+              onPointerMove={() => setAt(index)}
+              onClick={() => choose(value)}
+              ref={index === at ? scrollIntoView : undefined}
+            >
+              <Icon name="check" className={chosen.includes(value) ? "" : styles.blank} />
+              <span className="clip">{name}</span>
+              {hint && <small className="faint clip">{hint}</small>}
+            </div>
+          ))}
+        </div>
+        {shown.length === 0 && (
+          <p className={styles.none} role="status">
+            {none}
+          </p>
+        )}
+      </div>
+    </>
+  );
+}
+
+function scrollIntoView(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: "nearest" });
+}

@@ -1,0 +1,10 @@
+import { z } from "zod";
+
+/** The body of every error below `/api`: a code of the table of errors, what happened, and what to do next. */
+export const problemSchema = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  hint: z.string().nullable(),
+});
+
+export type Problem = z.infer<typeof problemSchema>;

@@ -1,0 +1,40 @@
+import type { Approval } from "../../../approvals/approval.ts";
+import type { SessionStore } from "../../../sessions/session-store.ts";
+import type { ApprovalReply } from "../../contract/approvals.ts";
+import type { Finding, ProfilesAnswer } from "../../contract/health.ts";
+import type { SandboxRow } from "../../contract/overview.ts";
+import type { SessionSource } from "../routes/sessions/session-view.ts";
+
+/** The profiles of a home: their sessions, questions, settings and sandboxes. */
+export interface ProfileData {
+  list(): Promise<ProfilesAnswer["profiles"]>;
+  /** The sessions of a profile; throws `profile-not-found`. */
+  sessions(profile: string): Promise<SessionStore>;
+  /** Settings that pages show. */
+  facts(profile: string): Promise<ProfileFacts>;
+  /** The sandboxes of a profile; asks the engine at most every few seconds. */
+  sandboxes(profile: string, signal: AbortSignal): Promise<readonly SandboxRow[]>;
+  /** The questions that wait, of all profiles whose sessions exist. */
+  waiting(): Promise<readonly WaitingQuestion[]>;
+  /** Stores a person's answer; unblocks the task that waits for it. Throws `approval-not-found` or `approval-answered`. */
+  answer(id: string, reply: ApprovalReply, signal: AbortSignal): Promise<WaitingQuestion>;
+  /** The sessions of all profiles that have any. */
+  knownSessions(): Promise<readonly SessionSource[]>;
+  /** Replaces secrets of the profile in a text. */
+  redactor(profile: string): Promise<(text: string) => string>;
+  /** What `hermes doctor` finds. */
+  check(profile: string, signal: AbortSignal): Promise<readonly Finding[]>;
+}
+
+export interface ProfileFacts {
+  /** Problems of the settings, as lines. */
+  readonly problems: readonly { readonly text: string; readonly hint: string }[];
+  /** US dollars a day; null means no limit. */
+  readonly dailyCapUsd: number | null;
+  readonly hasModel: boolean;
+}
+
+export interface WaitingQuestion {
+  readonly profile: string;
+  readonly approval: Approval;
+}

@@ -1,0 +1,46 @@
+import type { SessionStore } from "../../../../sessions/session-store.ts";
+import type { OverviewAnswer } from "../../../contract/overview.ts";
+import type { Totals } from "../../../contract/sessions.ts";
+
+const DAYS = 14;
+
+const ZERO: Totals = {
+  ...{ requests: 0, inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 },
+  ...{ reasoningTokens: 0, costUsd: 0, unpriced: 0 },
+};
+
+/** The days of a span as `2026-11-19`, in local time, the first one first. */
+export function localDays(from: number, until: number): string[] {
+  const days: string[] = [];
+  const day = new Date(from);
+  day.setHours(12, 0, 0, 0); // at noon, no change of the clock moves it into another day
+  const two = (value: number): string => String(value).padStart(2, "0");
+  for (; day.getTime() < until + 43_200_000 && days.length < 1_000; day.setDate(day.getDate() + 1)) {
+    if (new Date(day).setHours(0, 0, 0, 0) >= until) break;
+    days.push(`${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}`);
+  }
+  return days;
+}
+
+/** What each day cost, without gaps. */
+export function totalsByDay(
+  { usage }: Pick<SessionStore, "usage">,
+  from: number,
+  until: number,
+): (Totals & { readonly name: string })[] {
+  const known = new Map(usage.byDay(from).map((day) => [day.name, day]));
+  return localDays(from, until).map((name) => ({ ...ZERO, ...known.get(name), name }));
+}
+
+/** The spending of a profile in the last days. */
+export function readSpending(sessions: Pick<SessionStore, "usage">, now: number): OverviewAnswer["spending"] {
+  const first = new Date(now);
+  first.setHours(0, 0, 0, 0);
+  first.setDate(first.getDate() - (DAYS - 1));
+  const days = totalsByDay(sessions, first.getTime(), now).map(({ name, ...totals }) => ({
+    ...totals,
+    day: name,
+  }));
+  const { inputTokens = 0, cacheReadTokens = 0 } = days.at(-1) ?? {};
+  return { days, cacheShare: inputTokens === 0 ? null : cacheReadTokens / inputTokens };
+}
