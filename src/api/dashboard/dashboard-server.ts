@@ -7,6 +7,7 @@ import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
 import { createClientReader } from "../access/client.ts";
 import { createRateLimit } from "../access/rate-limit.ts";
+import type { SignInStore } from "../access/sign-in-store.ts";
 import { listen, SERVER_LIMITS } from "../listen.ts";
 import { type LiveTimes, openLive } from "../live/live.ts";
 import type { LiveSource } from "../live/live-source.ts";
