@@ -9,6 +9,7 @@ import { inspect } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type ProxyOptions, startProxy } from "../../../test/support/proxy.ts";
+import { scriptModule } from "../../../test/support/script-module.ts";
 import { makeTlsIdentity, type TlsIdentity } from "../../../test/support/tls-identity.ts";
 import { AppError } from "../errors.ts";
 import { runProcess } from "../process/process.ts";
@@ -602,9 +603,9 @@ function expectNoSecret(error: AppError): void {
 
 /** Runs a script with `openHttpClient` in a process with these variables, and returns its output. */
 async function runScript(body: string, variables: Record<string, string> = {}): Promise<string> {
-  const module = JSON.stringify(new URL("./http-client.ts", import.meta.url));
+  const module = JSON.stringify(await scriptModule(new URL("./http-client.ts", import.meta.url)));
   const script = `import { openHttpClient } from ${module};${body}`;
-  const argv = [process.execPath, "--import", "tsx", "--input-type=module", "--eval", script] as const;
+  const argv = [process.execPath, "--input-type=module", "--eval", script] as const;
   const env = { PATH: process.env["PATH"], ...variables };
   const { stdout, stderr } = await runProcess(
     argv,
