@@ -136,6 +136,23 @@ describeWith("docker", "hermes sandbox snapshot, with docker", (service) => {
     expect(await words("prune", "--older-than", "soon")).toContain("7d");
     expect(await words("prune", "before-upgrade", "--all")).toContain("not both");
     expect(await words("snapshot", "--name", "../x")).toContain("Invalid snapshot name");
+    // A script whose variable is unset passes an empty word; it must not select the snapshots without a name.
+    await home.json("snapshot");
+    for (const words of [
+      ["restore", "", "--yes"],
+      ["fork", "x", "--snapshot", ""],
+      ["fork", ""],
+      ["prune", ""],
+      ["snapshot", "--name", ""],
+      ["exec", "--task", "", "--", "true"],
+      ["rm", ""],
+    ]) {
+      const refused = await home.sandbox(...words);
+      expect(refused, words.join(" ")).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining("It is empty"),
+      });
+    }
     const human = (await home.sandbox("list", "--size")).stdout;
     expect(human).toMatch(/SIZE\n.*\d [KM]?B/);
   });

@@ -3,14 +3,15 @@ import { chmod, lstat, mkdir, readdir, rm, rmdir, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { AppError, errnoOf } from "../../../lib/errors.ts";
 
-/** The files of a profile's sandboxes on the host, below the temporary folder of the machine. */
+/** The folder on the host with the files of a profile's sandboxes, below the temporary folder of the machine. */
 export interface SandboxFolder {
-  /** What commands see as /tmp. All sandboxes of the profile share it, as jobs outlive the process that started them. */
+  /** Commands see it as /tmp. All sandboxes of the profile share it, because jobs outlive the process that started them. */
   readonly temporary: string;
+  /** An empty file that commands see in place of each hidden file. */
   readonly blank: string;
   /** Creates a folder for the FIFOs of one sandbox. */
   createChannels(): Promise<string>;
-  /** Removes it, and an empty mount point if no other sandbox uses it. */
+  /** Removes that folder, and the placeholder (an empty mount point) unless another sandbox uses it. */
   remove(channels: string, placeholder: string | undefined): Promise<void>;
 }
 
@@ -24,6 +25,7 @@ export async function openSandboxFolder(profileHome: string, temporary: string):
   await writeFile(blank, "", { flag: "wx", mode: 0 }).catch((error: unknown) => {
     if (errnoOf(error) !== "EEXIST") throw error;
   });
+  await removeAbandonedChannels(root);
   return {
     temporary: files,
     blank,
@@ -36,9 +38,15 @@ export async function openSandboxFolder(profileHome: string, temporary: string):
       await rm(channels, { recursive: true, force: true });
       const others = (await readdir(root)).filter((name) => name.startsWith("channels-"));
       if (placeholder === undefined || others.some(isUsed)) return;
-      await rmdir(placeholder).catch(() => undefined); // a repository was created there
+      await rmdir(placeholder).catch(() => undefined); // not empty: a repository was created there
     },
   };
+}
+
+/** A killed process does not remove its folder. Jobs that it started have closed the FIFOs in there. */
+async function removeAbandonedChannels(root: string): Promise<void> {
+  const abandoned = (await readdir(root)).filter((name) => name.startsWith("channels-") && !isUsed(name));
+  await Promise.all(abandoned.map((name) => rm(join(root, name), { recursive: true, force: true })));
 }
 
 /** Whether the process that created the folder still runs. */
