@@ -19,7 +19,7 @@ test("each verb prints the new state of the task with its number and title", asy
     ["unlink 1 2", "#2 no longer waits for #1; it is ready."],
     ["unlink 1 2", "#2 did not wait for #1; it is ready."],
     ["block 1 which colour?", "#1 Ask is blocked."],
-    ["answer 1 blue", "#1 Ask is ready: answered."],
+    ["answer 1 blue", "#1 Ask is answered; it is ready."],
     ["block 1 2 --ids 2", "#1 Ask is blocked.\n#2 Build is blocked."],
     ["unblock 1 2", "#1 Ask is ready.\n#2 Build is ready."],
     ["schedule 1 --at 2099-01-31T09:00", /^#1 Ask waits until .*2099.*\.$/],

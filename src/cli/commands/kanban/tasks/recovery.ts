@@ -80,8 +80,10 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
         },
         (task: Task & { readonly question?: AnsweredQuestion }) => {
           const effect =
-            task.status === "running" ? "its worker reads the answer at its next step" : "answered";
-          const status = `${escapedName(task)} is ${describeStatus(task.status)}: ${effect}.`;
+            task.status === "running"
+              ? "its worker reads the answer at its next step"
+              : `it is ${describeStatus(task.status)}`;
+          const status = `${escapedName(task)} is answered; ${effect}.`;
           return task.question === undefined ? status : `${status}\n  ${formatQuestion(task.question)}`;
         },
       ),
