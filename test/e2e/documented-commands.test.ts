@@ -34,7 +34,7 @@ const REASONS = [
 ];
 const blocks = documentedPages().flatMap(documentedBlocks);
 
-/** Runs a block as a user would: in a project of its own, with `hermes` on the PATH and `./hermes` in the folder. */
+/** Runs a block as a user would: in its own project, with `hermes` on the PATH and `./hermes` in the folder. */
 async function runBlock(
   { script, name }: DocumentedBlock,
   { folder, home, env }: { folder: string; home: string; env: Record<string, string> },
@@ -103,7 +103,7 @@ describe("every command of README.md and docs/guide works as it is written", () 
     }
   });
 
-  test("a block needs only what the tests know", () => {
+  test("each `needs` mark names something that the tests provide", () => {
     for (const { name, needs } of blocks) expect([undefined, "docker"], name).toContain(needs);
   });
 });
