@@ -1,4 +1,6 @@
-// Bundles the command into dist/ and records there, as a file name, the Node that it was compiled for (argument from setup.sh).
+// Bundles the command into dist/ and compiles it for this Node, whose name (from setup.sh) becomes part of a file name there:
+//   build.mjs NODE            bundles and compiles
+//   build.mjs NODE --compile  only compiles the bundle that is in dist/
 // Plain JavaScript, because it runs before anything is built.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -117,6 +119,7 @@ const separateDocuments = (file) => ({
   },
 });
 
+const [, , nodeName, mode] = process.argv;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const staging = join(dist, `.new-${process.pid}`);
@@ -134,6 +137,23 @@ const TARGET = {
 const bundle = { ...TARGET, absWorkingDir: root, bundle: true, platform: "node" };
 
 try {
+  const compiler = join(staging, "compile-program.mjs");
+  await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
+  const used = mode === "--compile" ? [] : await bundleProgram();
+  const [program = programOf(readFileSync(join(dist, "main.cjs"), "utf8"))] = used;
+  // At its final path, because compiled code contains the path.
+  await Promise.all(KINDS.map((kind) => compile(compiler, join(dist, "chunks", program), kind)));
+  if (used.length > 0) publish(used);
+  writeFileSync(join(dist, `.node-${nodeName}`), "");
+} finally {
+  rmSync(staging, { recursive: true, force: true });
+}
+
+/**
+ * Bundles the program and the pages of the dashboard. The entry stays in the staging folder until the program is compiled. Returns
+ * the names of the new files in dist/chunks/, the program first.
+ */
+async function bundleProgram() {
   const chunks = join(staging, "chunks");
   await build({
     ...bundle,
@@ -195,17 +215,16 @@ try {
     format: "cjs", // Node's loader of ES modules would take a tenth of the time of a short command
     define: { PROGRAM_FILE: JSON.stringify(`chunks/${program}`) },
   });
-  const compiler = join(staging, "compile-program.mjs");
-  await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
   mkdirSync(join(dist, "chunks"), { recursive: true });
   for (const name of [tokenizer, documents, documentsPath, program])
     renameSync(join(chunks, name), join(dist, "chunks", name));
   await buildDashboard({ root, dist, staging, keepOldMs: KEEP_OLD_MS });
-  // At its final path, because compiled code contains the path.
-  await Promise.all(KINDS.map((kind) => compile(compiler, join(dist, "chunks", program), kind)));
-  publish([program, tokenizer, documents]);
-} finally {
-  rmSync(staging, { recursive: true, force: true });
+  return [program, tokenizer, documents];
+}
+
+/** The name of the program file that a built entry loads. */
+function programOf(entry) {
+  return /chunks\/(program-\w+\.cjs)/.exec(entry)?.[1];
 }
 
 /** Converts a chunk to an expression whose value is the function that loadProgram() calls. */
@@ -280,7 +299,6 @@ function publish(used) {
   for (const name of readdirSync(dist)) {
     if (isNew && name.startsWith(".node-")) rmSync(join(dist, name)); // compiled code of the old program is useless
   }
-  writeFileSync(join(dist, `.node-${process.argv[2]}`), "");
   for (const name of readdirSync(join(dist, "chunks"))) {
     const path = join(dist, "chunks", name);
     if (!used.some((file) => name.startsWith(file)) && Date.now() - statSync(path).mtimeMs > KEEP_OLD_MS)

@@ -33,7 +33,7 @@ export interface AppBoard extends AsyncDisposable {
   readonly client: BoardClient;
 }
 
-/** The location of all boards: from the run of this process, if any; else the root home of all profiles, or a server. */
+/** The location of all boards: that of the run of this process, if any; else the root home of all profiles, or a server. */
 export function boardsLocation({
   profile,
   resolved,

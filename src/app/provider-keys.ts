@@ -80,7 +80,7 @@ export async function listKeys(
   return listed;
 }
 
-/** Sends one request with this key, and remembers whether the server accepted it. */
+/** Sends one request with this key, and updates the state of the key with the result. */
 export async function testProviderKey(
   app: App,
   states: KeyStates,
@@ -114,7 +114,7 @@ export async function testProviderKey(
   return { route, failure };
 }
 
-/** The route to the provider's default model, or else to a model that is named for it elsewhere. */
+/** The route to the provider's default model, or else to the model `named`. */
 function requireRoute(
   settings: RouteSettings,
   request: RouteRequest,

@@ -29,12 +29,12 @@ export interface WorkerOptions extends LimitOptions {
   readonly model?: string;
 }
 
-/** The process that works on the task. */
+/** What the process of the worker provides. */
 export interface WorkerProcess {
   /** The workspace. */
   readonly cwd: string;
   notify(text: string): void;
-  /** Starts showing the events of the conversation. */
+  /** Starts a view of the conversation's events. */
   watch(conversation: OpenConversation): Disposable & { show(event: AgentEvent): void };
 }
 

@@ -9,7 +9,7 @@ import type { SessionStore } from "../sessions/session-store.ts";
 import type { App } from "./app.ts";
 import { readRouteSettings, runOverrides } from "./conversation.ts";
 
-/** Lets a model write the title of a session, even if it has one. */
+/** Replaces the title of a session with one that a model writes. */
 export async function writeAppTitle(
   { resolved, variables }: App,
   store: SessionStore,

@@ -87,7 +87,7 @@ function fileStatements(
   if (!found || (found.value === null && !key.nullable)) return [];
   const source = { origin: "file", where: formatPosition(path, found.position), isStored: true } as const;
   if (key.secret) return [{ ...source, problem: "is a secret and belongs in .env, not in config.yaml" }];
-  // The reference program reads YAML 1.1, where a bare yes is true; a shared home must have the same meaning here.
+  // The reference program reads YAML 1.1, where a bare yes is true. A home that both use must mean the same to both.
   const boolean =
     key.type === "boolean" && found.plain && typeof found.value === "string"
       ? parseBoolean(found.value)

@@ -5,7 +5,7 @@ import type { Problem } from "./setting-problem.ts";
 
 export type Origin = "flag" | "env" | "file" | "default";
 
-/** The value, or the problem, that one layer has for a key. */
+/** What one layer sets for a key: a value, or a problem with it. */
 export interface Statement {
   readonly origin: Exclude<Origin, "default">;
   /** A flag, a variable, or file:line:column. */
@@ -33,11 +33,11 @@ export interface Layers {
     readonly find: (name: string) => { value: string; where: string } | undefined;
   }[];
   readonly file: { readonly path: string; readonly yaml: YamlFile } | undefined;
-  /** The root home's file, for another profile; only its `SHARED_KEYS` count. */
+  /** The file of the root home, if this is another profile; only its `SHARED_KEYS` apply. */
   readonly rootFile?: Layers["file"];
 }
 
-/** Settings of the boards, which belong to the root home: a profile that does not set them uses those of the root home. */
+/** Settings of the boards, which profiles share: a profile that does not set them uses those of the root home. */
 export const SHARED_KEYS: ReadonlySet<string> = new Set([
   "kanban.database_url",
   "kanban.shared_attachments_mb",

@@ -1,6 +1,6 @@
 /** A problem in a layer of the settings, with its location and a hint. */
 export interface Problem {
-  /** `unknown-key` and `unbuilt-key` only cause a warning: another program or a newer version may share the home. */
+  /** `unknown-key` and `unbuilt-key` are only warnings, because another program or a newer version may share the home. */
   readonly kind: "bad-value" | "unknown-key" | "unbuilt-key" | "unreadable";
   readonly key: string | undefined;
   /** A flag, a variable, or file:line:column. */
@@ -11,7 +11,7 @@ export interface Problem {
   readonly used: boolean;
 }
 
-/** Whether the problem is only a key that this version ignores, so that the program can start. */
+/** Whether the problem is only a key that this version ignores. */
 export function isIgnored({ kind }: Problem): boolean {
   return kind === "unknown-key" || kind === "unbuilt-key";
 }

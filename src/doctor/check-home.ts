@@ -66,7 +66,7 @@ async function modeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** Tries to create a folder, because permissions are not enough to know: even root cannot create one in /sys. */
+/** Tries to create a folder, because permissions alone do not tell whether that is possible: even root cannot in /sys. */
 async function findCreationProblem(home: string): Promise<string | undefined> {
   const folder = await nearestFolder(dirname(home));
   try {

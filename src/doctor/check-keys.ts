@@ -38,7 +38,7 @@ export async function checkKeys({ app, online, signal }: CheckInput): Promise<Fi
     const status = results.some(({ failure }) => failure === undefined) ? "warn" : "fail";
     return results.map(({ key, failure }) =>
       failure === undefined
-        ? finding("keys", "ok", `${key.source}: it is accepted`)
+        ? finding("keys", "ok", `${key.source}: accepted`)
         : finding("keys", status, `${key.source}: ${failure.message}`, failure.hint),
     );
   });

@@ -1,7 +1,7 @@
 import { inspectLocalSandbox } from "../app/environments/local-sandbox.ts";
 import { type CheckInput, type Finding, finding, orFinding } from "./check.ts";
 
-/** Whether local commands run in the sandbox, or could. */
+/** Checks whether local commands run in the sandbox or, if it is off, could. */
 export function checkLocalSandbox({ app, cwd, signal }: CheckInput): Promise<Finding[]> {
   const { backend, local_sandbox: mode } = app.resolved.config.terminal;
   const isUsed = backend === "local" && mode !== "off";

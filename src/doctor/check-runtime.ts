@@ -33,7 +33,7 @@ function isAtLeast(version: string, floor: string): boolean {
   return version.localeCompare(floor, "en", { numeric: true }) >= 0;
 }
 
-/** Checks whether each run gets its own cgroup, which ensures that no process outlives its run. */
+/** Checks whether each run of a task gets its own cgroup, which ensures that no process outlives its run. */
 export async function checkRuns(): Promise<Finding[]> {
   const group = await createRunGroup(`check-${process.pid}`);
   if (group !== undefined) {

@@ -27,7 +27,7 @@ const CHECKS: readonly Check[] = [
   checkSsh,
 ];
 
-/** Checks this machine and one profile; every finding is one line for a person. */
+/** Runs all checks of this machine and of one profile. */
 export async function runChecks(input: CheckInput): Promise<readonly Finding[]> {
   return (await Promise.all(CHECKS.map((check) => check(input)))).flat();
 }

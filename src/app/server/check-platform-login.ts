@@ -8,12 +8,12 @@ import type { App } from "../app.ts";
 
 const CONNECT_WITHIN_MS = 60_000;
 
-/** What a login has shown. */
+/** The result of a login: the account, or why it failed. */
 export type PlatformLogin =
   | { readonly account: string; readonly answersStrangers: boolean }
   | { readonly problem: string };
 
-/** Logs in with settings that are not stored yet, and leaves again. What has arrived meanwhile stays with the service. */
+/** Logs in with settings that are not stored yet, and disconnects. Messages that arrive meanwhile stay on the server. */
 export async function checkPlatformLogin(
   { variables, resolved }: App,
   { name, options, log }: { readonly name: PlatformName; readonly options: object; readonly log: Log },
@@ -22,7 +22,7 @@ export async function checkPlatformLogin(
   const sink: InboundSink = {
     cursor: undefined,
     store: async () => {
-      throw new Error("nothing is stored during a proof");
+      throw new Error("nothing is stored while a login is checked");
     },
     alive: () => undefined,
   };

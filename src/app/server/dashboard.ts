@@ -33,19 +33,19 @@ export interface DashboardRun {
 
 export interface DashboardReady {
   readonly url: string;
-  /** A link that opens the dashboard in one browser, once; undefined if only a password does. */
+  /** A link that signs one browser in, once; undefined if only a password signs in. */
   createLink(): Promise<string | undefined>;
-  /** Everybody who reaches the dashboard may read in it. */
+  /** Whether everybody who reaches the dashboard may read it. */
   readonly isInsecure: boolean;
 }
 
-/** Another process of this home serves the dashboard. */
+/** Where another process of this home serves the dashboard. */
 export interface RunningDashboard extends ServerRecord {
   readonly process: ProcessIdentity;
 }
 
 /**
- * Serves the dashboard of a home until `stop` aborts. Returns where it is served instead if another process does so already.
+ * Serves the dashboard of a home until `stop` aborts. If another process already serves it, returns where.
  * Throws `dashboard-exposed` if the settings would let strangers in.
  */
 export async function runAppDashboard(
@@ -94,7 +94,7 @@ export async function runAppDashboard(
   return { url, takesLinks, process: held.heldBy };
 }
 
-/** What commands do about the sign-ins of a dashboard, running or not. */
+/** Manages the sign-ins of a dashboard, whether or not it is running. */
 export interface DashboardAccess extends Disposable {
   findServer(signal: AbortSignal): Promise<RunningDashboard | undefined>;
   /** A link that signs one browser in; undefined if the running dashboard takes none. */
@@ -147,7 +147,7 @@ export async function openDashboardAccess(app: App, signal: AbortSignal): Promis
 
 const PASSWORD_VARIABLE = "HERMES_DASHBOARD_BASIC_AUTH_PASSWORD_HASH";
 
-/** What follows `#` is not sent to any server or proxy, so that no log has it. */
+/** Browsers do not send the part after `#`, so no log of a server or proxy contains the code. */
 async function createLink(
   signIns: SignInStore,
   { url, takesLinks }: ServerRecord,

@@ -13,7 +13,7 @@ import { createLeases } from "../../lib/sqlite/lease.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import type { App } from "../app.ts";
 
-/** What a gateway stores, for the commands that read or change it. */
+/** The stored state of a gateway, for commands that read or change it. */
 export interface GatewayRecords extends Disposable {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
@@ -21,9 +21,9 @@ export interface GatewayRecords extends Disposable {
   readonly pairing: Pairing;
   readonly state: GatewayState;
   readonly hooks: TrustedHooks;
-  /** The process of the gateway that runs now. */
+  /** The process of the running gateway. */
   findHolder(signal: AbortSignal): Promise<ProcessIdentity | undefined>;
-  /** When the gateway that runs last gave a sign of life. */
+  /** When the running gateway last renewed its lease. */
   lastSeen(): number | undefined;
   /** Why the gateway cannot store messages now, such as a full disk. */
   findWriteProblem(): Promise<string | undefined>;
@@ -48,12 +48,12 @@ export async function openGatewayRecords({ profile }: App, signal: AbortSignal):
   };
 }
 
-/** The gateway of this home that dispatches the boards, if one runs. */
+/** The running gateway of this home if it dispatches the boards. */
 export async function findHostingGateway(
   app: App,
   signal: AbortSignal,
 ): Promise<ProcessIdentity | undefined> {
-  if (!existsSync(app.profile.gatewayPath)) return undefined; // asking must not create the file
+  if (!existsSync(app.profile.gatewayPath)) return undefined; // opening the records would create the file
   using records = await openGatewayRecords(app, signal);
   return records.state.read().hostsDispatcher ? await records.findHolder(signal) : undefined;
 }

@@ -16,11 +16,11 @@ interface RollbackOptions extends JsonOption {
   readonly diff?: boolean;
 }
 
-/** `hermes rollback`: undo what turns changed in the files of this project. */
+/** `hermes rollback` undoes the changes of turns in the files of this project. */
 export function build(context: CommandContext): Command {
   const summary = "Undo the changes of the latest turns in this project's files. Your own changes are kept.";
   const command = defineCommand("hermes rollback", summary, context.terminal)
-    .argument("[turns]", "how many of the latest changes to undo, default: 1")
+    .argument("[turns]", "number of latest turns to undo (default: 1)")
     .argument("[path]", "undo only in this file or folder")
     .option("--list", "list the checkpoints of this project")
     .option("--diff", "show what would change, and change nothing")
@@ -86,10 +86,7 @@ function formatResult({ project, restored, merged, kept }: RollbackResult, folde
     ...merged.map((path) => `  ${name(path)} (your own changes were kept)`),
     ...(kept.length === 0
       ? []
-      : [
-          "Left as they are, because they have changed since in a way that cannot be merged:",
-          ...kept.map((path) => `  ${name(path)}`),
-        ]),
+      : ["Not restored, because later changes cannot be merged:", ...kept.map((path) => `  ${name(path)}`)]),
     ...(changed === 0 ? [] : ["Run `hermes rollback` again to undo this."]),
   ].join("\n");
 }

@@ -40,7 +40,7 @@ import { keepOpen } from "./open-by-name.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
 export interface OpenBoardsParts {
-  /** The app with the settings as they are now. */
+  /** The app with the current settings. */
   load(): Promise<App>;
   readonly sessions: OpenSessions;
   /** The changes of boards on a server. */
@@ -69,7 +69,7 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
     list: (signal) => findBoards(app, signal),
     async open(text) {
       const slug = parseBoardSlug(text);
-      // The default board is created on demand; a removed board of another name must not stay open.
+      // The default board is created on demand; another board that was removed must not stay open.
       if (databaseUrl === "" && slug !== DEFAULT_BOARD && !(await exists(boardPath(root, slug))))
         await boards.close(slug);
       return await boards.get(slug);
@@ -94,7 +94,7 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
   return { ...data, [Symbol.asyncDispose]: () => boards[Symbol.asyncDispose]() };
 }
 
-/** The person who uses this machine, as the command line names them. */
+/** The user of this machine, with the same name as on the command line. */
 function operatorOf({ variables }: App): Caller {
   return { kind: "operator", name: variables["USER"] || variables["LOGNAME"] || "operator" };
 }

@@ -2,23 +2,23 @@ import { stat } from "node:fs/promises";
 import { AppError } from "../../../lib/errors.ts";
 import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 
-/** Things that are opened once by their name and stay open. */
+/** Resources that are opened once, by name, and stay open. */
 export interface OpenByName<Thing> extends AsyncDisposable {
-  /** Opens the thing, or returns the open one. A failure is not remembered. */
+  /** Opens the resource, or returns the open one. After a failure, the next call tries again. */
   get(name: string): Promise<Thing>;
-  /** Closes the thing, so that the next `get` opens it again. */
+  /** Closes the resource, so that the next `get` opens it again. */
   close(name: string): Promise<void>;
 }
 
 interface Entry<Thing> {
   readonly thing: Promise<Thing>;
-  /** The file that was opened; null while it is being opened. */
+  /** Device and inode of the opened file; null while it is being opened, undefined without a file. */
   identity: string | undefined | null;
 }
 
 /**
- * Keeps what `open` opens until the end. `open` must not depend on the signal of one request, because others share it. If the
- * file at `pathOf` is replaced, for instance by a restored backup, the thing is opened again; undefined for what has no file.
+ * Shares what `open` opens between requests, so `open` must not depend on the signal of one of them. If the file at `pathOf` is
+ * replaced, for instance by a restored backup, the resource is opened again. `pathOf` returns undefined for a resource without a file.
  */
 export function keepOpen<Thing extends AsyncDisposable | Disposable>(
   open: (name: string) => Promise<Thing>,

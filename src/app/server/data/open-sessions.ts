@@ -6,7 +6,7 @@ import { openSessionStore, type SessionStore } from "../../../sessions/session-s
 import type { App } from "../../app.ts";
 import { keepOpen } from "./open-by-name.ts";
 
-/** What a page shows of the run of a task. */
+/** Reads what pages show of the runs of tasks. */
 type SessionFacts = ReturnType<SessionStore["facts"]>;
 
 /** The sessions of all profiles of a home. */
@@ -37,7 +37,7 @@ export function openSessions({ profile: { root } }: App): OpenSessions {
         if (!existsSync(profileAt(root, name).sessionsPath)) return undefined; // a lane, or another host's profile
         return read((await stores.get(name)).facts);
       } catch (error) {
-        if (error instanceof AppError) return undefined; // the pages about sessions say what is wrong with them
+        if (error instanceof AppError) return undefined; // the pages about sessions report the problem
         throw error;
       }
     },

@@ -15,7 +15,7 @@ export function createHomeChanges(app: App, announcements: Announcements | undef
     async watch(signal) {
       const touched = new WakeFlag();
       const watches = new Map<string, Disposable>();
-      /** Also what was created since. */
+      /** Also starts to watch what was created since the last call, and stops to watch what was removed. */
       const watchAll = async (within: AbortSignal): Promise<void> => {
         const wanted = new Map<string, () => Disposable | undefined>();
         for (const { sessionsPath } of await listProfiles(app.profile.root))
@@ -52,7 +52,7 @@ export function createHomeChanges(app: App, announcements: Announcements | undef
   };
 }
 
-/** Undefined when the file's folder does not exist yet, or the system has no watches left; then only the time tells. */
+/** Undefined if the file's folder does not exist yet or the system has no watches left; then changes are found by polling. */
 function openFileWatch(path: string, touched: WakeFlag): Disposable | undefined {
   const watcher = watchFile(path, touched);
   return watcher && { [Symbol.dispose]: () => watcher.close() };

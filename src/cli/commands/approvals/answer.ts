@@ -119,7 +119,7 @@ async function answer(
     );
 }
 
-/** What an answer allows besides this call: the rule that it adds, and where that rule applies. */
+/** Describes the rule that an answer adds besides allowing this call, and where the rule applies. */
 function describeGrant({ details, sessionId }: Approval, scope: AnswerScope | undefined): string | undefined {
   const { session, always } = details;
   if (scope === "session" && session !== undefined)

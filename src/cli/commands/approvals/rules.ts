@@ -20,7 +20,7 @@ const SUGGEST_FROM = 2;
 /** Classes whose calls are never proposed as a rule, however often they were approved. */
 const NEVER_SUGGESTED = /privileged|credential|remote-code|decoded-code|recursive-removal/;
 
-/** All rules that count for a session in this folder, and the built-in classes that ask. */
+/** Lists the rules that apply to a session in this folder, and the built-in classes that ask. */
 export async function listRules(
   { terminal, openApp, reporter }: CommandContext,
   { json }: JsonOption,
@@ -58,7 +58,7 @@ export async function listRules(
   );
 }
 
-/** Proposes exact rules for commands that a person has approved at least twice; adds none. */
+/** Prints exact rules for commands that a person has approved at least twice. Changes nothing. */
 export async function suggestRules(
   { terminal, openApp, signal }: CommandContext,
   { json }: JsonOption,

@@ -24,7 +24,7 @@ export interface RunResult {
   readonly outcome: TurnOutcome | "unfit";
   /** The text to print: the answer, or the JSON in it. */
   readonly text: string;
-  /** As the model wrote it. */
+  /** The JSON that matches the output schema, as the model wrote it. */
   readonly json?: string;
   readonly durationMs: number;
 }
@@ -140,7 +140,7 @@ function noteDenial(terminal: Terminal, event: AgentEvent, { sessionId }: Pick<R
 const DENIED_CHARS = 200;
 const TICK_MS = 1_000;
 
-/** A status line that counts the seconds while nothing else is printed. Only on a terminal; erased afterwards. */
+/** On a terminal, a status line that counts the seconds while nothing else is printed. It is erased afterwards. */
 function createTicker(terminal: Terminal): { show(event: AgentEvent): void } & Disposable {
   let timer: NodeJS.Timeout | undefined;
   const stop = (): void => {

@@ -1,6 +1,6 @@
 import type { Candidate, Completion } from "./list-completions.ts";
 
-/** The commands that have been typed so far are joined to a path, such as `hermes config set`; other words do not count. */
+/** In each script, the commands typed so far are joined to a path such as `hermes config set`; other words are skipped. */
 export function bashScript(completions: readonly Completion[]): string {
   const cases = completions.map(
     ({ path, verbs, options, values }) =>
@@ -29,7 +29,7 @@ ${cases.join("\n")}
   case "$at $previous" in
 ${optionCases.join("\n")}
   esac
-  # Options are listed only once the user has typed a dash; there are too many of them.
+  # There are many options, so they are listed only after the user has typed a dash.
   [[ $current == -* ]] || words=" $words" words="\${words// -+([^ ])/}"
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
@@ -127,7 +127,7 @@ function wordsOf(
   return [...verbs.map(({ word }) => word), ...values, ...options.map(({ word }) => word)].join(" ");
 }
 
-/** A word of zsh's _describe: its meaning follows a colon. */
+/** A word for _describe of zsh: its description follows a colon. */
 function zshWord({ word, meaning }: Candidate): string {
   const name = word.replaceAll(":", "\\:");
   return quote(meaning === "" ? name : `${name}:${meaning}`);
@@ -137,7 +137,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Fish reads \\' and \\\\ inside of quotes. */
+/** Quotes for fish, where \\' and \\\\ are the escapes inside quotes. */
 function fishText(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }

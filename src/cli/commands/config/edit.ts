@@ -168,7 +168,7 @@ function typedValue(key: ConfigKey, name: string, given: string): unknown {
   return parsed.value;
 }
 
-/** Inside a map only the schema knows the type of a field, so the value is parsed as JSON if possible, else text. */
+/** A value inside a map, whose type only the schema defines: JSON if it can be parsed, else text. */
 function looseValue(given: string): unknown {
   try {
     return JSON.parse(given);
@@ -177,7 +177,7 @@ function looseValue(given: string): unknown {
   }
 }
 
-/** Validates the value and returns it as the schema normalises it, for example trimmed. */
+/** Validates the value and returns it normalised by the schema, for example trimmed. */
 async function requireValid(
   key: ConfigKey,
   inside: readonly string[],
@@ -220,7 +220,7 @@ async function fileProblemsOf(path: string, text: string): Promise<readonly Prob
   return (await resolveConfig(configKeys(), { flags: new Map(), environments: [], file })).problems;
 }
 
-/** Variables whose name is close to one of ours: a typo would otherwise be ignored silently. */
+/** Finds variables with a name similar to one of ours, because a typo would otherwise be ignored silently. */
 function misspelledVariables(variables: CommandContext["variables"]): Problem[] {
   const names = configKeys().flatMap((key) => key.env);
   const known = new Set(names);

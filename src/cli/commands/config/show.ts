@@ -9,7 +9,7 @@ import type { CommandContext, JsonOption } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { renderTable } from "../../terminal/table.ts";
 
-/** Replaces the value of a secret that is set. */
+/** Printed instead of the value of a secret. */
 const HIDDEN = "«secret»";
 
 export async function printPath({ openApp, terminal }: CommandContext, { json }: JsonOption): Promise<void> {

@@ -53,7 +53,7 @@ function noSandbox(why: string): AppError {
   });
 }
 
-/** Keeps the other settings, which removing the failed sandbox needs. */
+/** Makes commands run on this machine. Keeps the other settings, which are needed to remove the failed sandbox. */
 async function goLocal(demo: Demo, why: string, settings: object = {}): Promise<string> {
   // The user's login files may be slow or print text, and the demo does not need them.
   await demo.setTerminal({ ...settings, backend: "local", shell_init_files: ["/dev/null"] });

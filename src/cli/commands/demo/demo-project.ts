@@ -7,7 +7,7 @@ export const PROGRAM = "pages.sh";
 const BUG = "$(($1 / $2))";
 const FIX = "$((($1 + $2 - 1) / $2))";
 
-/** The program with its bug: the division rounds down, so a partly filled page is lost. */
+/** The program with its bug: the division rounds down, so a partly filled page is not counted. */
 export const BROKEN = `# pages.sh ITEMS PER_PAGE prints how many pages are needed
 echo ${BUG}
 `;
@@ -24,7 +24,7 @@ check 21 3
 exit $failed
 `;
 
-/** Slow enough to be killed in the middle; resumes where its progress file ends. */
+/** The long check, slow enough to be killed in the middle. It resumes where its progress file ends. */
 const checkAll = (
   pause: string,
 ): string => `# Compares pages.sh with counting; resumes where ${PROGRESS} ends.
@@ -40,7 +40,7 @@ done
 echo "all ${CASES} cases agree"
 `;
 
-/** Writes the small program with its bug, its test, and a longer check; all in plain `sh`, which every sandbox has. */
+/** Writes the small program with its bug, its test and the long check, all for plain `sh`, which every sandbox has. */
 export async function writeProject(folder: string, { isFast }: DemoOptions): Promise<void> {
   await Promise.all([
     writeFile(join(folder, PROGRAM), BROKEN),
@@ -55,11 +55,11 @@ export const CONTINUE = "You were interrupted. Continue.";
 /** The answers and calls of the scripted model. */
 export function createScript({ isFast }: DemoOptions): ScriptInput {
   const pace = isFast ? {} : { chunk: 4, delay_ms: 15 };
-  const say = (text: string) => ({ text, ...pace });
+  const reply = (text: string) => ({ text, ...pace });
   const call = (text: string, name: string, input: Record<string, unknown>) => ({
     text,
     tools: [{ name, input }],
-    // Larger pieces, because the input of a call is not shown while it streams.
+    // Streamed in larger chunks, because the input of a call is not shown while it streams.
     ...(isFast ? {} : { chunk: 12, delay_ms: 30 }),
   });
   return {
@@ -89,7 +89,7 @@ export function createScript({ isFast }: DemoOptions): ScriptInput {
             path: "NOTES.md",
             content: `${PROGRAM} rounds up now; check-all.sh agrees for 1 to ${CASES} items.\n`,
           }),
-          say(`${PROGRAM} is fixed, its test passes, and no case was checked twice.`),
+          reply(`${PROGRAM} is fixed, its test passes, and no case was checked twice.`),
         ],
       },
     ],

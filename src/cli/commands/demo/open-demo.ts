@@ -23,7 +23,7 @@ const GIVE_UP_MS = 300_000; // enough even on a busy machine
 const REMOVAL_MS = 30_000;
 const REMOVE_SANDBOX = ["sandbox", "rm", "--force", "--task", "default", "--terminal.backend", "docker"];
 
-/** Another process of this program that runs in the demo. */
+/** A Hermes process that the demo starts. */
 export interface DemoProcess {
   readonly pid: number;
   /** The lines of standard output, until the process ends. */
@@ -39,7 +39,7 @@ export interface DemoProcessEnd {
   readonly stderr: string;
 }
 
-/** The error for a demo that did not go as expected. */
+/** The error for an unexpected result of the demo. */
 export function demoFailed(what: string, stderr = ""): AppError {
   const output = stderr === "" ? "" : ` Its error output:\n${stderr.trimEnd()}`;
   return new AppError("checks-failed", `The demo failed: ${what}.${output}`, {
@@ -63,13 +63,13 @@ export interface Demo extends AsyncDisposable {
   readonly project: string;
   /** The script of the model, outside the project. */
   readonly scriptPath: string;
-  /** Sets where commands run. A sandbox that this creates is removed at the end, too. */
+  /** Writes the terminal settings. A sandbox that they create is removed at the end. */
   setTerminal(settings: Readonly<Record<string, unknown>>): Promise<void>;
-  /** Starts this program in the project; aborting the signal kills it. */
+  /** Starts Hermes in the project; aborting the signal kills it. */
   start(args: readonly string[], signal: AbortSignal): DemoProcess;
-  /** Starts to remove a sandbox that does not work, if there is one. */
+  /** Starts the removal of a sandbox that does not work, without waiting for it. */
   dropSandbox(): void;
-  /** Waits for the reader. */
+  /** Gives the user time to read, unless the demo is fast. */
   pause(ms: number): Promise<void>;
   /** The lines of the progress file. */
   casesDone(): Promise<readonly string[]>;
@@ -105,7 +105,7 @@ export async function openDemo(
     mayHaveSandbox = false;
     return end;
   };
-  /** Cleans up if other code calls `process.exit`: after a closed output or a second Ctrl-C. */
+  /** Cleans up if other code calls `process.exit`, as after a second Ctrl-C. */
   const onExit = (): void => {
     for (const child of running) child.kill("SIGKILL");
     if (mayHaveSandbox)
@@ -185,11 +185,12 @@ type Child = ChildProcessByStdio<null, Readable, Readable>;
 /** The arguments of node that start this program again. */
 function hermes(args: readonly string[]): string[] {
   const [, entry] = process.argv;
-  if (entry === undefined) throw new AppError("process-unstartable", "Hermes does not know its own file.");
+  if (entry === undefined)
+    throw new AppError("process-unstartable", "Hermes cannot find its own program file.");
   return [...process.execArgv, entry, ...args];
 }
 
-/** The name of this program in the user's shell: `./hermes` in a clone, where `hermes` is not on the PATH. */
+/** The command that the user types: `./hermes` in a checkout, else `hermes`. */
 function ownName(): string {
   const root = dirname(dirname(process.argv[1] ?? ""));
   return process.cwd() === root && existsSync(join(root, "hermes")) ? "./hermes" : "hermes";

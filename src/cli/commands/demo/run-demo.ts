@@ -102,7 +102,7 @@ async function show(child: DemoProcess, view: EventView): Promise<void> {
   view.endLine();
 }
 
-/** Checks the files themselves instead of trusting the agent's answer. */
+/** Checks and prints the files, because the agent's answer proves nothing. */
 async function showResult({ terminal }: CommandContext, demo: Demo): Promise<void> {
   const after = await readTextFile(join(demo.project, PROGRAM));
   for (const line of unifiedDiff(PROGRAM, BROKEN, after).trimEnd().split("\n"))

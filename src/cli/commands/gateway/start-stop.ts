@@ -8,9 +8,9 @@ import type { CommandContext } from "../../context.ts";
 import { requirePerson } from "../../require-person.ts";
 import { startApp } from "../../start-app.ts";
 
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 const START_WITHIN_MS = 30_000;
-/** Beyond the time that running turns get. */
+/** Added to the time that running turns get. */
 const STOP_GRACE_MS = 30_000;
 
 export async function startGateway(context: CommandContext): Promise<void> {
@@ -19,7 +19,7 @@ export async function startGateway(context: CommandContext): Promise<void> {
   using records = await openGatewayRecords(app, context.signal);
   const holder = await records.findHolder(context.signal);
   if (holder !== undefined)
-    throw new AppError("gateway-running", `The gateway runs already, as process ${holder.pid}.`);
+    throw new AppError("gateway-running", `The gateway is already running as process ${holder.pid}.`);
   await launch(context, app, records);
 }
 
@@ -54,7 +54,7 @@ async function requireHolder(records: GatewayRecords, signal: AbortSignal): Prom
   return holder;
 }
 
-/** Starts a gateway in a session of its own, and waits until it holds its lease. */
+/** Starts a gateway in its own process session, and waits until it is running. */
 async function launch(
   { terminal, flags, signal }: CommandContext,
   app: App,
@@ -91,13 +91,13 @@ async function launch(
       terminal.note(`The gateway runs as process ${holder.pid}.`);
       return;
     }
-    await systemClock.sleep(LOOK_EVERY_MS, signal);
+    await systemClock.sleep(POLL_MS, signal);
   }
   throw new AppError(
     "gateway-unstarted",
     exitCode === undefined
       ? "The gateway did not start in time."
-      : `The gateway has ended at once (exit code ${exitCode}).`,
+      : `The gateway ended immediately (exit code ${exitCode}).`,
   );
 }
 
@@ -105,7 +105,7 @@ function settingFlags(settings: ReadonlyMap<string, string>): string[] {
   return [...settings].flatMap(([key, value]) => [`--${key}`, value]);
 }
 
-/** Asks the gateway to end, and waits until its lease is free. */
+/** Sends a signal to the gateway, and waits until its lease is free. */
 async function end(
   { signal }: CommandContext,
   { resolved }: App,
@@ -123,6 +123,6 @@ async function end(
   while ((await records.findHolder(signal)) !== undefined) {
     if (performance.now() > until)
       throw new AppError("gateway-running", `The gateway (process ${pid}) has not ended in time.`);
-    await systemClock.sleep(LOOK_EVERY_MS, signal);
+    await systemClock.sleep(POLL_MS, signal);
   }
 }

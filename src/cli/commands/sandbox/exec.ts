@@ -17,7 +17,7 @@ interface ExecOptions {
 const OUR_FAILURE = 125;
 const RECLAIM_WITHIN_MS = 10_000;
 
-/** Runs one command and passes its input, output and exit code through. Our own notices go to stderr. */
+/** Runs one command and passes its input, output and exit code through. Notices of Hermes go to stderr. */
 export async function execInSandbox(
   context: CommandContext,
   words: readonly string[],
@@ -80,7 +80,7 @@ function pipedInput(stdin: TerminalStreams["stdin"]): AsyncIterable<Uint8Array> 
   return readInputKind(stdin.fd) === undefined ? undefined : stdin;
 }
 
-/** Whether the signal was aborted because of the output: `reader-gone` is a closed pipe, as in `exec -- yes | head`. */
+/** Whether the signal was aborted because of the output; `reader-gone` means a closed pipe, as in `exec -- yes | head`. */
 function hasReason({ reason }: AbortSignal, code: "reader-gone" | "output-unwritable"): boolean {
   return reason instanceof AppError && reason.code === code;
 }

@@ -80,7 +80,7 @@ function describeLoss(container: Container): string {
 
 export async function removeChosenSandbox(context: CommandContext, options: EndOptions): Promise<void> {
   const { engine, container, store, jobs } = await requireFree(context, options);
-  // Containers that were moved aside are removed first: without the sandbox, recovery would restore them.
+  // Containers that an operation moved aside are removed first: recovery would restore them if the sandbox were gone.
   for (const { id } of await listReplaced(engine, store, context.signal)) {
     await removeSandbox(engine, id, context.signal);
     await deleteSandboxRecord(store, id);

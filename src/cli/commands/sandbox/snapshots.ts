@@ -20,7 +20,7 @@ import { requireYes } from "../../terminal/require-yes.ts";
 import { renderTable } from "../../terminal/table.ts";
 import { createSandboxRequest, type DockerContext, openDockerContext } from "./sandbox-context.ts";
 
-/** The alternative for backends without snapshots. */
+/** What users of a backend without snapshots can do instead. */
 const INSTEAD: Partial<Record<Backend, string>> = {
   local: "Commands run on this machine itself: use `git worktree` or a copy of the folder.",
   ssh: "Commands run on another machine: use its own snapshots, or `git worktree` there.",

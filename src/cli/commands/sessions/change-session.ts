@@ -59,7 +59,7 @@ export async function archiveSession(
 ): Promise<void> {
   const { terminal, signal } = context;
   using store = await requireStore(context);
-  // Of the archived sessions, because `unarchive latest` means the one that `archive latest` has hidden.
+  // `unarchive latest` means the latest archived session.
   const [latest] =
     isArchived || which !== LATEST
       ? []

@@ -38,7 +38,7 @@ export function build(context: CommandContext): Command {
       collect,
     )
     .option("--all", "include one-shot runs and sessions created by programs")
-    .option("--archived", "list the archived sessions instead of the others")
+    .option("--archived", "list only archived sessions")
     .option("--in <folder>", "only sessions of this working directory")
     .action((options) => listSessions(context, options));
   add("show", "Show a session and its cost.", [
@@ -160,7 +160,7 @@ export function build(context: CommandContext): Command {
         "answers",
       ]),
     )
-    .option("--redact", "replace everything that looks like a secret")
+    .option("--redact", "hide everything that looks like a secret, not only the keys of the profile")
     .option("--json", "the same as --format jsonl")
     .action((session, { json, ...options }) =>
       exportSession(context, session, json ? { ...options, format: "jsonl" } : options),

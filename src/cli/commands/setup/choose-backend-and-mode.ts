@@ -10,7 +10,7 @@ import { type Choice, chooseRow } from "./questions.ts";
 
 const ENGINE_WITHIN_MS = 3_000;
 
-/** The name of the container engine that answers on this machine; undefined if there is none. */
+/** The name of the running container engine; undefined if there is none. */
 export async function findRunningEngine(app: App, signal: AbortSignal): Promise<string | undefined> {
   const { docker_binary: binary } = app.resolved.config.terminal;
   try {
@@ -30,7 +30,7 @@ export interface EnvironmentChoice {
   readonly local_sandbox: TerminalOptions["local_sandbox"];
 }
 
-/** Asks where commands run. The current environment is the preset. */
+/** Asks where commands run. The default answer is the current environment. */
 export async function chooseBackend(
   context: CommandContext,
   app: App,
@@ -74,7 +74,7 @@ export async function canUseLocalSandbox(app: App, signal: AbortSignal): Promise
 
 type Mode = App["resolved"]["config"]["approvals"]["mode"];
 
-/** Asks who decides about calls that need approval. The current mode is the preset. */
+/** Asks who decides about calls that need approval. The default answer is the current mode. */
 export async function chooseMode(context: CommandContext, app: App): Promise<Mode> {
   const choices: readonly Choice<Mode>[] = [
     { label: "smart: a reviewer model answers first, you answer the rest", value: "smart" },

@@ -12,7 +12,7 @@ import type { Demo, DemoOptions, DemoProcess } from "../open-demo.ts";
 import { bodyOf, createScript, type DemoTask } from "./demo-tasks.ts";
 
 const CLEANUP_MS = 20_000;
-/** Higher than the default of any machine, so that other load does not delay the demo. */
+/** High, so that other tasks of this machine do not delay the demo. */
 const MAX_IN_PROGRESS = 64;
 
 /** The board of the demo with its tasks and profiles. Disposing it ends all its processes. */
@@ -33,7 +33,7 @@ export async function openDemoBoard(
   await fillHome(demo.home, graph, options);
   const store = await openBoardStore(location, {}, signal);
   const ids = await createTasks(store, graph, demo.project, signal);
-  // Runs before the demo's own listener, which removes the folder.
+  // Before the listener of the demo, which removes the folder.
   const onExit = (): void => killBoardNow(store.identity);
   process.prependOnceListener("exit", onExit);
   let daemon: DemoProcess | undefined;
@@ -92,7 +92,7 @@ async function createTasks(
   return ids;
 }
 
-/** Ends all supervisors and workers: by their environment marks or, outside Linux, by the records of the board. */
+/** Ends all supervisors and workers. On Linux their environment identifies them, elsewhere the records of the board. */
 async function endBoard(store: BoardStore): Promise<void> {
   const mark = boardMark(store.identity);
   await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);

@@ -12,7 +12,7 @@ const TABLE = `# table.sh prints what convert.sh says, from 0 to 100
 for c in 0 20 40 60 80 100; do echo "$c C is $(sh convert.sh $c) F"; done
 `;
 
-/** Slow enough to be killed in the middle; resumes where its progress file ends. */
+/** The long check, slow enough to be killed in the middle. It resumes where its progress file ends. */
 const check = (pause: string): string => `# check.sh compares convert.sh with counting
 touch ${PROGRESS}
 done=$(wc -l < ${PROGRESS})
@@ -112,7 +112,7 @@ export function createGraph({ isFast }: DemoOptions): readonly DemoTask[] {
   ];
 }
 
-/** The same tasks, and one whose worker asks a question that the user answers in the dashboard. */
+/** The tasks of the board demo, and one whose worker asks a question that the user answers in the dashboard. */
 export function createDashboardGraph(options: DemoOptions): readonly DemoTask[] {
   return [
     ...createGraph(options),
@@ -128,11 +128,14 @@ export function createDashboardGraph(options: DemoOptions): readonly DemoTask[] 
   ];
 }
 
-/** Has no other task: the model recognises the run after the answer only by how the run before it ended. */
+/**
+ * The assignee of only one task: its model recognises the run after the answer by the outcome of the previous run, which would also
+ * match other tasks.
+ */
 const LICENSER = "lawyer";
 const AFTER_ANSWER = "ended: blocked";
 
-/** The body of a task; the scripted model identifies the task by it. */
+/** The body of a task, by which the scripted model recognises it. */
 export const bodyOf = (number: number): string => `This is part ${number} of the demonstration.`;
 
 /** The answers and calls of the scripted model of one profile. */

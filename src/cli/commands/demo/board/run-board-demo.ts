@@ -41,7 +41,7 @@ export async function runBoardDemo(context: CommandContext, options: DemoOptions
   terminal.print("  model     scripted: it follows a file. No key, no network.");
   terminal.print("  the rest  is real: board, dispatcher, supervisors, workers, files.");
   await using demo = await openDemo(context, options);
-  const failed = new AbortController(); // if one half of the demo fails, the other stops
+  const failed = new AbortController(); // stops one half of the demo if the other fails
   const signal = AbortSignal.any([demo.signal, failed.signal]);
   await using board = await openDemoBoard(demo, graph, options, signal);
   await demo.pause(1_000);
@@ -65,7 +65,7 @@ export async function runBoardDemo(context: CommandContext, options: DemoOptions
       throw error;
     }
   };
-  // The first failure carries the reason; the other half is only aborted.
+  // Rejects with the first failure, which aborts the other half.
   await Promise.all([half(showChanges(show, signal)), half(killOne(show, context, signal))]);
   show.screen.end();
   await showResult(show, context, signal);
@@ -171,7 +171,7 @@ async function waitForEnd(child: DemoProcess): Promise<Awaited<DemoProcess["ende
   return child.ended;
 }
 
-/** Checks the runs and files themselves. */
+/** Checks the stored runs and the files, and prints a summary. */
 async function showResult(
   { demo, board, graph }: Show,
   { terminal }: CommandContext,

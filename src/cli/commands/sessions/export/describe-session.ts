@@ -9,7 +9,7 @@ export function titleOf({ session, show }: ExportedSession): string {
   return show(session.title ?? `Session ${session.id}`);
 }
 
-/** What a reader should know about an exported session, as labels and values. */
+/** The facts about a session that precede its messages, as labels and values. */
 export function factsOf({ session, usage, entries, show }: ExportedSession): (readonly [string, string])[] {
   return [
     ["Session", session.id],
@@ -22,7 +22,7 @@ export function factsOf({ session, usage, entries, show }: ExportedSession): (re
   ];
 }
 
-/** A call as a reader sees it: one line, its input, and its result. */
+/** The texts that are shown for a call. */
 export interface ShownCall {
   readonly tool: string;
   readonly summary: string;
@@ -34,7 +34,7 @@ export interface ShownCall {
 
 const SUMMARY_CHARS = 100;
 
-/** Pairs a call with its result. A diff that the user saw replaces the text that the model got. */
+/** Describes a call and its result. If the user saw a diff as the result, it replaces the text that the model got. */
 export function describeCall(
   { tool, callId, input }: ToolCallPart,
   results: ReadonlyMap<string, { readonly message: ToolMessage; readonly display: string | undefined }>,
@@ -60,7 +60,7 @@ function prettyJson(text: string): string {
   return Object.keys(value).length === 0 ? text : JSON.stringify(value, undefined, 2);
 }
 
-/** The results by the id of their call. */
+/** Maps the id of each call to its result. */
 export function resultsOf(entries: readonly TranscriptEntry[]) {
   return new Map(
     entries.flatMap(({ message, display }) =>
