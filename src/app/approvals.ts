@@ -78,10 +78,7 @@ export async function unblockAskingTask(
 
 /** A person's text as the answer to a clarification; throws if it is empty. */
 export function toClarificationAnswer({ details }: Approval, text: string): Omit<Answer, "by"> {
-  const answer = parseClarification(text, details);
-  if (answer === "")
-    throw new AppError("usage-wrong", "The answer is empty.", { hint: "Type a number, or your own words." });
-  return { verdict: "answered", text: answer };
+  return { verdict: "answered", text: parseClarification(text, details) };
 }
 
 const YES = /^(?:yes|y|ok|approved?|allow)$/i;

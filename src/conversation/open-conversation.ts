@@ -30,7 +30,6 @@ import { openSessionStore, type SessionStore } from "../sessions/session-store.t
 import { createReadFile } from "../tools/files/read-file.ts";
 import { SeenFiles } from "../tools/files/seen-files.ts";
 import { parseTodos } from "../tools/todo.ts";
-import type { Tool } from "../tools/tool.ts";
 import { createTools } from "../tools/tool-table.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
 import type { ConversationRequest } from "./conversation-request.ts";
@@ -181,13 +180,14 @@ export async function openConversation(
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
       todos: parseTodos(store.findLastResult(id, "todo")),
+      added: surface.tools ?? [],
     });
     const noteUntrusted = { notify: environment.reporter.onNotice, onUntrusted: untrusted.add };
     // Where the files of the project are: on this machine, the session's folder; elsewhere, where its shell starts.
     const folder = environment.options.backend === "local" ? inUse.cwd : ".";
     const checkpoints = await openTurnCheckpoints(request, inUse.cwd, id);
-    const tools = new Map([
-      ...(request.usesContextFiles
+    const tools = new Map(
+      request.usesContextFiles
         ? withFolderHints(own, {
             openEnvironment: ownEnvironment.open,
             folder,
@@ -200,9 +200,8 @@ export async function openConversation(
             notify: environment.reporter.onNotice,
             screen: (path, text) => screenContext(path, text, noteUntrusted),
           })
-        : own),
-      ...(surface.tools ?? []).map((tool): [string, Tool] => [tool.name, tool]),
-    ]);
+        : own,
+    );
     if (checkpoints !== undefined) for (const [name, tool] of tools) tools.set(name, checkpoints.guard(tool));
     const noted = withUntrustedNotes(tools, {
       untrusted,
@@ -463,8 +462,6 @@ function withoutSession(queue: ApprovalQueue): ApprovalQueue {
     },
   };
 }
-
-/** The guards compare real paths, so folders of the settings count under both of their paths. */
 
 const SHOWS_SECRETS =
   "Text that looks like a secret is shown to the model, because security.redact_secrets is off. Known keys stay hidden.";

@@ -54,7 +54,7 @@ export async function openToolParts(
   };
 }
 
-/** `cwd` is the folder in which the session works. */
+/** `cwd` is the folder in which the session works. The guards compare real paths, so each folder counts under both of its paths. */
 async function openFileGuards(
   { home, settings, environment, surface }: ConversationRequest,
   cwd: string,

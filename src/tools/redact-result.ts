@@ -1,10 +1,13 @@
-import type { Tool } from "./tool.ts";
+import { resultOfError, type Tool } from "./tool.ts";
 import { withCall } from "./with-call.ts";
 
 /** Wraps a tool so that secrets are redacted everywhere in its results: in paths, names, errors and diffs. */
-export function redactTool(tool: Tool, redact: (text: string) => string): Tool {
+export function withRedactedResults(tool: Tool, redact: (text: string) => string): Tool {
   return withCall(tool, async (input, context) => {
-    const { text, display, ...facts } = await tool.call(input, context);
+    const { text, display, ...facts } = await tool.call(input, context).catch((error: unknown) => {
+      if (context.signal.aborted) throw error;
+      return resultOfError(error);
+    });
     return { ...facts, text: redactText(text, redact), display: display && redact(display) };
   });
 }

@@ -1,3 +1,4 @@
+import { AppError, messageOf } from "../lib/errors.ts";
 import type { Effects } from "../policy/decision.ts";
 
 /** The result of a call. A failure is text that the model can act on, never an exception. */
@@ -39,4 +40,10 @@ export interface Tool {
   lookUp?(callId: string, signal: AbortSignal): Promise<string | undefined>;
   /** Takes the JSON text of the model. Always resolves; a rejection is a bug of the tool. */
   call(input: string, context: ToolCallContext): Promise<ToolResult>;
+}
+
+/** The result of a call that threw an error. */
+export function resultOfError(error: unknown): ToolResult {
+  const hint = error instanceof AppError && error.hint ? ` ${error.hint}` : "";
+  return { failed: true, text: JSON.stringify({ error: `${messageOf(error)}${hint}` }) };
 }

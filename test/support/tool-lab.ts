@@ -201,7 +201,11 @@ export async function openToolLab(
         spill: createSpillFile({ home, maxBytes: 5_000_000, now: () => Date.now() }),
       }),
   };
-  const tools = createTools(parts, { toolsets: new Set(TOOLSETS), todos: options.todos ?? NO_TODOS });
+  const tools = createTools(parts, {
+    toolsets: new Set(TOOLSETS),
+    todos: options.todos ?? NO_TODOS,
+    added: [],
+  });
   const lab: ToolLab = {
     folder,
     tools,

@@ -87,7 +87,7 @@ export function describeTools(offer: {
     redact: never,
     createWindow: never,
   };
-  return createTools(parts, { toolsets: enabledToolsets(offer.disabled), todos: NO_TODOS });
+  return createTools(parts, { toolsets: enabledToolsets(offer.disabled), todos: NO_TODOS, added: [] });
 }
 
 export function enabledToolsets(

@@ -176,10 +176,10 @@ export async function answerQuestion(
   words: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const answer = readChatAnswer(question, words);
   const turn = runner.running(chatKey);
-  if (answer === undefined || turn === undefined) return undefined;
   try {
+    const answer = readChatAnswer(question, words);
+    if (answer === undefined || turn === undefined) return undefined;
     const by: Answer = {
       ...answer,
       by: sender.name === undefined ? sender.id : `${sender.name} (${sender.id})`,
