@@ -62,7 +62,7 @@ async function openLab(settings: Record<string, unknown> = {}) {
   };
 }
 
-test("agent K5: a file that comes back is readable by nobody who could not read it before", async () => {
+test("agent K5: a restored file is not readable by more users than before", async () => {
   await using lab = await openLab();
   const file = (name: string) => join(lab.project, name);
   const modes = {
@@ -185,7 +185,7 @@ test("agent K5: a file behind a link that leads out of the project is not writte
   expect(await readFile(outside.file("file"), "utf8")).toBe("new");
 });
 
-test("agent K5: the number, the age and the size of what is kept are limited", async () => {
+test("agent K5: the number, age and size of checkpoints are limited", async () => {
   await using lab = await openLab({ max_snapshots: 3, max_file_mb: 1, max_files: 5 });
   await lab.write("large", new Uint8Array(2 * 1024 * 1024));
   const request = { folder: lab.project, reason: "r", sessionId: undefined, paths: [] };
@@ -201,7 +201,7 @@ test("agent K5: the number, the age and the size of what is kept are limited", a
   await expect(lab.checkpoints.take(request, signal)).rejects.toThrow("has more than 5 files");
 });
 
-test("agent K5: a repository with many files is restored, and one with more than the limit is refused before it is read", async () => {
+test("agent K5: a repository with many files is restored; one with more than the limit is refused before its files are read", async () => {
   await using lab = await openLab({ max_files: scale.checkpointFiles + 1 });
   lab.git("init", "-q");
   for (let file = 0; file < scale.checkpointFiles; file++) {
@@ -256,7 +256,7 @@ test("agent K5: the home folder and the root folder are not projects", async () 
   await expect(lab.checkpoints.take(request, signal)).rejects.toThrow("/ is not a project");
 });
 
-test("without a checkpoint a rollback says so", async () => {
+test("a rollback without a checkpoint is refused with the reason", async () => {
   await using lab = await openLab();
   await expect(lab.rollBack()).rejects.toThrow("There is no checkpoint");
 });

@@ -20,7 +20,7 @@ import { createUndoInEdited } from "./undo-in-edited.ts";
 
 /** The files of a project before a turn or a rollback changed them. */
 export interface Checkpoint {
-  /** Counts the checkpoints of the project. */
+  /** The position in the project's series of checkpoints. */
   readonly number: number;
   readonly takenAt: number;
   /** What was about to change the files: a message of a session, or `rollback`. */
@@ -50,9 +50,9 @@ export interface RollbackRequest {
 export interface RollbackResult {
   readonly project: string;
   readonly restored: readonly string[];
-  /** Files that the user has also changed: the user's changes were kept and the others undone. */
+  /** Files that the user has also edited: those edits were kept and the changes of the turns undone. */
   readonly merged: readonly string[];
-  /** Files that the user has also changed, in the same lines, or that are now outside the project: nothing was undone in them. */
+  /** Files that were not changed, because the user has edited the same lines or they are now outside the project. */
   readonly kept: readonly string[];
   /** The changes as a patch. */
   readonly patch: string;
@@ -67,8 +67,8 @@ export function createCheckpoints(
 ) {
   const limits = { maxFiles: options.max_files, maxFileBytes: options.max_file_mb * 1024 * 1024 };
 
-  /** Runs an action on the checkpoints of a project while no other process does. */
-  async function within<Result>(
+  /** Runs an action while this process holds the lock of the project's checkpoints. */
+  async function withProject<Result>(
     folder: string,
     action: (project: Project) => Promise<Result>,
     signal: AbortSignal,
@@ -84,7 +84,7 @@ export function createCheckpoints(
     return withFileLock(
       lock,
       async () => {
-        // No other process holds our lock, so a lock of git was left behind by a process that was killed.
+        // We hold the project's lock, so a lock of git can only come from a killed process.
         await rm(join(location.folder, `index-${key}.lock`), { force: true });
         const git = createCheckpointGit(location, { workTree: root, index: `index-${key}` }, signal);
         const modes = await openPrivateModes(join(location.folder, `modes-${key}.json`));
@@ -133,7 +133,7 @@ export function createCheckpoints(
       .filter((ref) => ref !== "");
     for (const ref of ["", ...refs.slice(0, -1)]) {
       if (ref !== "") await git.run(["update-ref", "-d", ref]);
-      // Another process may be storing a checkpoint whose files no reference names yet.
+      // Keep recent objects: another process may be storing a checkpoint that has no reference yet.
       await git.run(["prune", "--expire=1.hour.ago"]);
       const counted = await git.run(["count-objects", "-v"]);
       const kib = [...counted.matchAll(/^size(?:-pack)?: (\d+)$/gm)].reduce(
@@ -145,9 +145,9 @@ export function createCheckpoints(
   }
 
   return {
-    /** Saves the files before a change and returns how to save them after it. */
+    /** Saves the files before a change. Pass the returned number to `complete` after the change. */
     take({ folder, reason, sessionId, paths }: TakeRequest, signal: AbortSignal) {
-      return within(
+      return withProject(
         folder,
         async (project) => {
           const { tree, omitted } = await project.save(paths);
@@ -160,9 +160,9 @@ export function createCheckpoints(
       );
     },
 
-    /** Saves the files after the change of a checkpoint. */
+    /** Saves the files after the change. */
     complete(folder: string, number: number, paths: readonly string[], signal: AbortSignal): Promise<void> {
-      return within(
+      return withProject(
         folder,
         async (project) => {
           const found = (await list(project.git, project.key)).find(
@@ -170,7 +170,7 @@ export function createCheckpoints(
           );
           if (found === undefined) return;
           const { tree } = await project.save(paths);
-          // A turn that changed nothing needs no undoing.
+          // Nothing has changed, so there is nothing to undo.
           if (tree === found.before) await project.git.run(["update-ref", "-d", refOf(project.key, number)]);
           else await putCheckpoint(project.git, project.key, { ...found, after: tree });
         },
@@ -180,16 +180,16 @@ export function createCheckpoints(
 
     /** The checkpoints of the project that a folder belongs to, newest first. */
     list(folder: string, signal: AbortSignal): Promise<readonly Checkpoint[]> {
-      return within(folder, async ({ git, key }) => (await list(git, key)).toReversed(), signal);
+      return withProject(folder, async ({ git, key }) => (await list(git, key)).toReversed(), signal);
     },
 
-    /** Undoes the latest changes. The user's own changes stay, and the rollback is a change that can be undone too. */
+    /** Undoes the latest changes but keeps the user's own edits. The rollback is stored as a change, so it can be undone too. */
     rollBack(
       { folder, steps, path }: RollbackRequest,
       { isDryRun }: { readonly isDryRun: boolean },
       signal: AbortSignal,
     ): Promise<RollbackResult> {
-      return within(
+      return withProject(
         folder,
         async (project) => {
           const { location, git, key, root } = project;
@@ -229,7 +229,7 @@ export function createCheckpoints(
             await git.run(["update-ref", pendingRef(key), await commitOf(git, key, number)]);
             const skipped = await finishRollback(project).catch(async (error: unknown) => {
               if (error instanceof AppError && error.code === "rollback-unfinished") throw error;
-              // Nothing was changed, so there is nothing that a later process could finish.
+              // No file was changed, so a later process must not finish this rollback.
               for (const ref of [pendingRef(key), refOf(key, number)])
                 await git.run(["update-ref", "-d", ref]);
               throw error;
@@ -265,7 +265,7 @@ interface Project {
 function refOf(key: string, number: number): string {
   return `refs/checkpoints/${key}/${String(number).padStart(8, "0")}`;
 }
-/** Names the rollback whose files are being written. It survives a kill, and the next process finishes it. */
+/** The reference to a rollback in progress. After a kill, the next process finishes it. */
 function pendingRef(key: string): string {
   return `refs/pending/${key}`;
 }
@@ -273,7 +273,7 @@ async function commitOf(git: CheckpointGit, key: string, number: number): Promis
   return (await git.run(["rev-parse", refOf(key, number)])).trim();
 }
 
-/** Writes the files of a pending rollback; returns those that could not be written because they have changed. */
+/** Writes the files of a pending rollback, if any; returns those that were skipped because they have changed. */
 async function finishRollback({ git, key, root, modes }: Project): Promise<readonly string[]> {
   const [row] = await readCheckpoints(git, pendingRef(key));
   if (row?.after === undefined) return [];
@@ -282,7 +282,7 @@ async function finishRollback({ git, key, root, modes }: Project): Promise<reado
   return skipped;
 }
 
-/** A checkpoint is a commit: its message holds the facts, and its parents keep both trees alive. */
+/** Stores a checkpoint as a commit: its message holds the data, and its parents protect both trees from git's pruning. */
 async function putCheckpoint(git: CheckpointGit, key: string, checkpoint: Checkpoint): Promise<void> {
   const { before, after } = checkpoint;
   const parents: string[] = [];
@@ -318,7 +318,7 @@ async function entriesOf(git: CheckpointGit, tree: string, turns: readonly (read
   );
 }
 
-/** The tree that results from changes, built in an index of its own. */
+/** Creates the tree that results from the changes, in a separate index. */
 async function writeTree(
   location: StoreLocation,
   root: string,

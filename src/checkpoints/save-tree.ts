@@ -28,8 +28,8 @@ export interface SavedTree {
 }
 
 /**
- * Saves the files of a folder as one tree, without those that its .gitignore files exclude. The index remembers what was saved last,
- * so that only changed files are read again. Repositories inside the folder, such as submodules, are saved with their files.
+ * Saves the files of a folder, except ignored ones, as one tree. The index keeps the state of the last save, so that only
+ * changed files are read again. Nested repositories, such as submodules, are saved with their files.
  */
 export async function saveTree(
   location: StoreLocation,
@@ -81,7 +81,7 @@ export async function saveTree(
 const LIST = ["ls-files", "-z", "--exclude-standard"] as const;
 const UPDATE = ["update-index", "--add", "--remove", "--replace"] as const;
 
-/** The tree with another tree inserted at a path. `mktree` needs no index, so the index keeps describing the outer folder only. */
+/** Inserts a tree into another one at a path. Uses `mktree`, which leaves the index of the outer folder unchanged. */
 async function graft(git: CheckpointGit, tree: string, path: string, inner: string): Promise<string> {
   const [name = "", ...rest] = path.split("/").filter((part) => part !== "");
   const rows = split(await git.run(["ls-tree", "-z", tree]));

@@ -31,7 +31,7 @@ async function contents(folder: string): Promise<Record<string, string>> {
   );
 }
 
-test("agent K5: what a turn did to files is shown, undone and done again", async () => {
+test("agent K5: the file changes of a turn are shown, undone and redone", async () => {
   await using home = await openProject("echo changed > a.txt; rm b.txt; echo new > c.txt");
   await writeFile(join(home.project, "a.txt"), "old\n");
   await writeFile(join(home.project, "b.txt"), "old\n");
@@ -60,7 +60,7 @@ test("a turn that changes nothing leaves no checkpoint, and without a checkpoint
   expect(nothing.stderr).toContain("checkpoints.enabled");
 });
 
-test("agent K5: a rollback killed at any moment is finished by the next command", async () => {
+test("agent K5: a rollback killed at any time is finished by the next command", async () => {
   const files = 20;
   await using home = await openProject(`for n in $(seq ${files}); do echo new > f$n; done`);
   for (let file = 1; file <= files; file++) await writeFile(join(home.project, `f${file}`), "old\n");
@@ -68,7 +68,7 @@ test("agent K5: a rollback killed at any moment is finished by the next command"
   await home.run("-z", "go");
   const changed = await contents(home.project);
   for (let round = 0; round < scale.kills; round++) {
-    const killWhen = (): Promise<void> => sleep(Math.random() * 600); // a random moment of the rollback
+    const killWhen = (): Promise<void> => sleep(Math.random() * 600); // a random time during the rollback
     await home.hermes(["rollback"], { cwd: home.project, killWhen });
     await home.run("rollback", "--list");
     const found = await contents(home.project);

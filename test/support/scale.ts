@@ -79,10 +79,10 @@ export const scale = {
   losses: count(1, 3),
 
   /**
-   * Whether Podman runs the rows of the contracts that test only the shell and tools of its image: Docker runs them in the
-   * same image with the same code. Rows about the connection to the container always run on both.
+   * Whether rows that test only the shell and tools run in every environment: Podman has the image of Docker, and the SSH
+   * server of the tests has the shell of this machine. Rows about the connection to an environment always run.
    */
-  podmanShellRows: count(false, true),
+  repeatedShellRows: count(false, true),
 
   /** Every nth case of a command that is ended midway is tested; n must not divide the number of events. */
   signalCaseStep: count(13, 1),

@@ -6,7 +6,7 @@ export interface LocalSandboxReport {
   readonly has_network: boolean;
   /** Folders of the machine that commands may change. */
   readonly writable: readonly string[];
-  /** Paths in these folders that commands cannot change. */
+  /** Paths in these folders that are read-only. */
   readonly protected: readonly string[];
   readonly hidden: readonly string[];
   /** Why commands are refused on this machine; null if the sandbox can be created. */

@@ -30,7 +30,15 @@ export async function execInSandbox(
   const signal = AbortSignal.any([context.signal, stderrClosed.signal]);
   try {
     const { request } = await createSandboxRequest(context, options.task);
-    await using environment = await openEnvironment({ ...request, runsAtOnce: true }, signal);
+    const printed = new Set<string>();
+    const reporter = {
+      ...request.reporter,
+      onNotice(text: string): void {
+        printed.add(text);
+        request.reporter.onNotice(text);
+      },
+    };
+    await using environment = await openEnvironment({ ...request, reporter, runsAtOnce: true }, signal);
     const result = await environment.run(
       {
         command: words.join(" "),
@@ -42,7 +50,7 @@ export async function execInSandbox(
       },
       signal,
     );
-    for (const notice of result.notices) terminal.note(`hermes: ${notice}`);
+    for (const notice of result.notices) if (!printed.has(notice)) terminal.note(`hermes: ${notice}`);
     if (result.badWorkdir)
       terminal.note(
         `hermes: the folder ${options.workdir ?? "of the session"} does not exist in the sandbox.`,
