@@ -69,12 +69,14 @@ export const scale = {
   /** Tasks that depend on each other, in layers of four, and how long processes are killed while workers run the tasks. */
   graphTasks: count(6, 20),
   troubleMs: count(3_000, 20_000),
+  /** Whether those tasks are started again at once after a failure; the deep lane waits for their pauses. */
+  skipsPauses: count(true, false),
   /** Actions of a user on tasks whose workers are running. */
   operatorActions: count(6, 300),
   /** Tasks of a board that is copied from one database to the other and back. */
   boardTasks: count(1_000, 10_000),
   /** The lease of a run whose end cannot be recorded on a full disk; the test waits for the shorter one to expire. */
-  fullDiskLeaseMs: count(300_000, 36_000),
+  fullDiskLeaseMs: count(300_000, 30_000),
   /** How often a database server is killed and started again. */
   losses: count(1, 3),
 

@@ -32,6 +32,19 @@ test("a refusal comes with a hint", async () => {
   expect(await line.json<object[]>(["list"])).toHaveLength(3);
 });
 
+test("assign and reassign note an assignee that is not a profile", async () => {
+  await using line = await openKanbanLine();
+  await line.ok(["create", "one"]);
+  for (const words of [
+    ["assign", "1", "defalt"],
+    ["reassign", "1", "defaul"],
+    ["reassign", "1", "efault", "--reclaim"],
+  ])
+    expect((await line.run(words)).stderr, words.join(" ")).toMatch(
+      /^hermes: note: there is no profile \w+ in this home; .* Did you mean default\?$/m,
+    );
+});
+
 test("dispatch-status says of each dispatcher whether it leads, runs or has ended", async () => {
   await using line = await openKanbanLine();
   await line.ok(["dispatch"]);

@@ -27,6 +27,7 @@ test("each verb prints the new state of the task with its number and title", asy
     ["hold 1", "#1 Ask is held."],
     ["hold 1 --off", "#1 Ask is no longer held; it is ready."],
     ["claim 1", new RegExp(`^#1 Ask is yours until .*${SECONDS}.* \\(run 1\\)\\.$`)],
+    ["unguard 1", "#1 Ask is running."],
     ["request-review 1 --reviewer rev", "#1 Ask is under review, assigned to rev."],
     ["request-changes 1 tests are missing", /^#1 Ask is ready, /],
     ["complete 1", "#1 Ask is done."],
