@@ -6,7 +6,7 @@ import type { HostileRow } from "../test/hostile/hostile-row.ts";
 import { OLLAMA_ROWS } from "../test/hostile/ollama-rows.ts";
 import { RESPONSES_ROWS } from "../test/hostile/responses-rows.ts";
 
-/** The page that shows what real servers do and how a run handles it, generated from the rows of the tests. */
+/** Renders the page about what real servers do and how a run handles it, from the rows of the tests. */
 export function hostileServersPage(): string {
   const tables = {
     "Chat completions": CHAT_ROWS,

@@ -12,7 +12,7 @@ const CONTEXT = {
   redact: (text: string) => text,
 };
 
-/** The page that shows every kind of failed request: its signs, the action of the program, and the hint for the user. */
+/** Renders the page that lists every kind of failed request: its signs, what Hermes does, and the hint for the user. */
 export function modelFailuresPage(): string {
   const actions = Object.keys(FAILURE_KINDS.aborted);
   const rows = Object.entries(FAILURE_KINDS).map(([kind, does]) => {

@@ -90,7 +90,9 @@ fetch_packages() {
   cp package-lock.json "$installed.new" && mv "$installed.new" "$installed"
 }
 
-sqlite_package() { node_modules/.bin/tsx scripts/sqlite-package.ts; }
+sqlite_package() {
+  node_modules/.bin/esbuild scripts/sqlite-package.ts --bundle --packages=external --platform=node --log-level=error | node
+}
 sqlite_loads() { node -e 'new (require(process.argv[1]))(":memory:")' "$1" >/dev/null 2>&1; }
 
 run_install_script() (

@@ -9,7 +9,7 @@ interface Key {
   readonly state: string;
 }
 
-/** A home with the server `lab`, which accepts only the keys that end in `good`. */
+/** Opens a home whose provider `lab` accepts only keys that end in `good`. */
 async function openLab() {
   const server = await startScriptedServer(
     { answers: [{ text: "ok", times: 99 }] },

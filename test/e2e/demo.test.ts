@@ -15,7 +15,7 @@ const LIMIT = 600_000;
 const WAIT = { timeout: 300_000, interval: 200 };
 const NO_ENGINE = { DOCKER_HOST: "unix:///nonexistent/docker.sock" };
 
-/** An unused home, and a folder for temporary files. */
+/** Creates an unused home and a folder for temporary files. */
 async function freshMachine() {
   const home = await tempHome();
   const temporary = join(home.folder, "tmp");
@@ -43,7 +43,7 @@ async function writeClient(folder: string, script: string): Promise<string> {
   return path;
 }
 
-/** The output that a user must have seen, in this order. */
+/** What the demo must print, in this order. */
 const STORY = [
   /scripted/,
   /\$ hermes chat .*Fix pages\.sh/,
@@ -165,7 +165,7 @@ describe("hermes demo", () => {
   );
 });
 
-/** Processes with the folder in their environment, or that were started in it. */
+/** Finds the processes with the folder in their environment or arguments. */
 async function processesIn(folder: string): Promise<string[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const read = (pid: string, file: string) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");

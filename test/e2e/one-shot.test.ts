@@ -221,7 +221,7 @@ test("--no-session leaves no session behind, the footer says so and shows the co
   expect(run).toMatchObject({ exitCode: 0, stdout: "done\n" });
   await expect(access(leftBehind)).rejects.toThrow();
   await expect(access(join(lab.home.path, "sessions.sqlite"))).rejects.toThrow();
-  // The temporary store of this session has nothing to search.
+  // A temporary store has no other sessions to search.
   expect(JSON.stringify(lab.server.requests[0]?.body["tools"])).not.toContain("session_search");
   const summary = await lab.run("-z", "go", "--no-session", "--output-format", "json");
   expect(summary.json()).toMatchObject({ text: "done", session_id: null });
