@@ -47,7 +47,7 @@ const oneUndici = {
   },
 };
 
-/** The browser build of grammY has no dependencies; it looks for the storage of a browser, which newer versions of Node warn about. */
+/** The browser build of grammY, which has no dependencies, reads the storage of a browser; newer versions of Node warn about that. */
 const noBrowserStorage = {
   name: "no-browser-storage",
   setup(building) {
@@ -58,8 +58,8 @@ const noBrowserStorage = {
 };
 
 /**
- * Only the editor and the key parser of pi-tui are used; its own terminal would load a native module. Its segmenter takes longer
- * than all of Node to create, and is needed only for text that is not ASCII.
+ * Only the editor and the key parser of pi-tui are used; its own terminal would load a native module. Creating its segmenter takes
+ * longer than starting Node, and only text that is not ASCII needs it.
  */
 const onlyEditor = {
   name: "only-editor",
@@ -89,7 +89,7 @@ const nativeSqlite = {
   },
 };
 
-/** Computes the facts of the settings at build time, so that a command without set settings need not build the schema. */
+/** Computes the facts of the settings at build time, so that a command does not need the schema if no setting is set. */
 const factsOfKeys = (facts) => ({
   name: "facts-of-keys",
   setup(building) {
@@ -141,7 +141,7 @@ try {
   await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
   const used = mode === "--compile" ? [] : await bundleProgram();
   const [program = programOf(readFileSync(join(dist, "main.cjs"), "utf8"))] = used;
-  // At its final path, because compiled code contains the path.
+  // Compiled at its final path, because the compiled code contains the path.
   await Promise.all(KINDS.map((kind) => compile(compiler, join(dist, "chunks", program), kind)));
   if (used.length > 0) publish(used);
   writeFileSync(join(dist, `.node-${nodeName}`), "");
@@ -227,7 +227,7 @@ function programOf(entry) {
   return /chunks\/(program-\w+\.cjs)/.exec(entry)?.[1];
 }
 
-/** Converts a chunk to an expression whose value is the function that loadProgram() calls. */
+/** Converts a chunk to the source of the function that loadProgram() calls. */
 async function toFunction(chunk) {
   const { code } = await transform(chunk, {
     ...TARGET,

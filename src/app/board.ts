@@ -149,7 +149,7 @@ export async function requireStartable(
   );
 }
 
-/** Throws `provider-unknown` if a task names a provider that its profile does not know. */
+/** Throws `provider-unknown` if a task names a provider that is neither built in nor defined by its profile. */
 export async function requireProvider(
   app: App,
   wanted: { readonly [Name in "model" | "provider" | "assignee"]?: string | null | undefined },

@@ -4,7 +4,7 @@ import { readTextFile, writeFileAtomic } from "../lib/files/files.ts";
 import { exists, listNames } from "../lib/files/unless-missing.ts";
 import type { Profile } from "./profile.ts";
 
-/** What a new profile copies from another one. */
+/** What to copy from another profile into a new one. */
 export interface CloneOptions {
   readonly source: Profile;
   /** Whether to copy everything except history, or only settings, secrets, persona, skills and memories. */

@@ -211,7 +211,7 @@ describe("layers", () => {
     ]);
   });
 
-  test("a backend that does not exist is refused by name and never replaced by local", async () => {
+  test("a backend that is not implemented is refused by name and never replaced by local", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["config", "get", "terminal.backend"], { env: { TERMINAL_ENV: "modal" } });
     expect(run).toMatchObject({ exitCode: 78, stdout: "" });

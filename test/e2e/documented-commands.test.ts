@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { ENTRY, runInProcess } from "../support/built-program.ts";
+import { ENTRY } from "../support/built-program.ts";
 import {
   type DocumentedBlock,
   documentedBlocks,
@@ -95,7 +95,7 @@ describe("every command of README.md and docs/guide works as it is written", () 
       expect(REASONS, name).toContain(notRun);
       for (const words of hermesCommands(script)) {
         const command = words[0] === undefined || words[0].startsWith("-") ? ["chat", ...words] : words;
-        const { exitCode, stdout } = await helpOf(command, home.path);
+        const { exitCode, stdout } = await home.hermes([...command, "--help"]);
         expect({ name, words, exitCode }).toEqual({ name, words, exitCode: 0 });
         for (const option of words.filter((word) => /^--?[a-z]/.test(word) && word !== "--version"))
           expect(stdout, `${name}: ${option}`).toContain(option);
@@ -115,22 +115,17 @@ test("every command that the program's own hints name exists, with its options",
       .filter(([first]) => first !== "host") // the salt of a digest, which is never printed
       .map((words) => JSON.stringify(words[0]?.startsWith("-") ? ["chat", ...words] : words)),
   );
-  const global = (await helpOf([], home.path)).stdout;
+  const global = (await home.hermes(["--help"])).stdout;
   expect(named.size).toBeGreaterThan(80);
   for (const text of named) {
     const words = JSON.parse(text) as string[];
     const verbs = words.slice(0, words.findIndex((word) => !/^[a-z]/.test(word)) >>> 0).slice(0, 3);
-    const { exitCode, stdout, stderr } = await helpOf(verbs, home.path);
+    const { exitCode, stdout, stderr } = await home.hermes([...verbs, "--help"]);
     expect({ words, exitCode, stderr }).toEqual({ words, exitCode: 0, stderr: "" });
     for (const option of words.filter((word) => /^--?[a-z]/.test(word) && !word.includes(".")))
       expect(stdout + global, `${words.join(" ")}`).toContain(option.replace(/=.*/, ""));
   }
 });
-
-/** The help of a command, which needs no process of its own. */
-function helpOf(words: readonly string[], home: string) {
-  return runInProcess([...words, "--help"], { HERMES_HOME: home, HOME: home });
-}
 
 /** The text of the bundle: everything that the program can print, without comments. */
 async function builtProgram(): Promise<string> {

@@ -54,7 +54,9 @@ function needsProcess(
   { stdin, cwd, killWhen, ownProcess = false }: HermesOptions,
 ): boolean {
   const [command = "", ...rest] = args[0] === "-p" ? args.slice(2) : args;
-  const isSelfContained = SELF_CONTAINED.has(command) && !rest.some((word) => EXCEPTIONS.has(word));
+  const isHelp = command === "help" || args.at(-1) === "--help";
+  const isSelfContained =
+    isHelp || (SELF_CONTAINED.has(command) && !rest.some((word) => EXCEPTIONS.has(word)));
   return ownProcess || [stdin, cwd, killWhen].some((given) => given !== undefined) || !isSelfContained;
 }
 

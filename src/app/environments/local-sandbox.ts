@@ -13,7 +13,7 @@ export interface LocalSandboxReport {
   readonly problem: Pick<AppError, "message" | "hint"> | null;
 }
 
-/** What the local sandbox would allow in a folder, and whether this machine can create it. `mode` overrides the setting. */
+/** Reports what the local sandbox would allow in a folder, and whether this machine can create it. `mode` overrides the setting. */
 export async function inspectLocalSandbox(
   { profile, resolved, variables }: App,
   { cwd, mode }: { readonly cwd: string; readonly mode: LocalSandboxReport["mode"] },

@@ -53,7 +53,7 @@ type OpenedBoard = DashboardBoard & AsyncDisposable;
 const OPEN_WITHIN_MS = 30_000;
 const CALL_LENGTH = 300;
 
-/** Opens the boards of the home; each stays open, and is opened again if its file was replaced. */
+/** Opens each board of the home on first use and keeps it open. Opens it again if its file was replaced. */
 export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncDisposable {
   const location = boardsLocation(app);
   const { root, databaseUrl } = location;

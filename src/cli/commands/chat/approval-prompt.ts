@@ -9,7 +9,7 @@ import { askForAnswer } from "./clarification-prompt.ts";
 
 type Choice = Omit<Answer, "by">;
 
-/** How often the prompt asks again after end of input (Ctrl-D). A closed terminal reports end of input forever. */
+/** Limits how often the prompt is repeated after end of input (Ctrl-D), which a closed terminal reports forever. */
 const MAX_ENDS = 3;
 /** The full command is already shown above the choices. */
 const SHOWN_RULE_CHARS = 200;

@@ -4,7 +4,7 @@ import { AppError } from "../../../lib/errors.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
-/** How often the prompt asks again after end of input (Ctrl-D). A closed terminal reports end of input forever. */
+/** Limits how often the prompt is repeated after end of input (Ctrl-D), which a closed terminal reports forever. */
 const MAX_ENDS = 3;
 
 /** Asks the person at this terminal for the answer to a clarification; undefined if the input has ended. */

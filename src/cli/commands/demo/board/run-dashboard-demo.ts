@@ -39,7 +39,7 @@ async function serveDemo(
   const { signal } = demo;
   await using board = await openDemoBoard(demo, graph, options, signal);
 
-  // Any free port, so that it runs beside the dashboard of another home.
+  // Any free port, because the dashboard of another home may use the default one.
   const dashboard = demo.start(["dashboard", "--no-open", "--port", "0"], signal);
   const link = await firstLine(dashboard);
   terminal.print(`\n${bold(link)}\n`);
