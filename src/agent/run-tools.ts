@@ -175,7 +175,7 @@ function describeUnknown(name: string, tools: ReadonlyMap<string, Tool>): string
   return `There is no tool "${name}".${near === undefined ? "" : ` Did you mean "${near}"?`} Available tools: ${known}.`;
 }
 
-/** Runs all items in parallel and yields their reports as they arrive; returns when the last item has ended. */
+/** Runs all items in parallel and yields their reports as they arrive. */
 async function* runInParallel<Item, Report>(
   items: readonly Item[],
   run: (item: Item, report: (value: Report) => void) => Promise<void>,

@@ -12,7 +12,7 @@ import { withCall } from "../tools/with-call.ts";
 const NAME = "AGENTS.md";
 /** Characters of all hints of one result. */
 const MAX_HINT_CHARS = 32_000;
-/** A hint that would be cut to less than this waits for a shorter result. */
+/** Where less room is left, the hint is added to a later, shorter result. */
 const MIN_HINT_CHARS = 1_000;
 const MAX_PATHS = 20;
 const FRAME = /<project folder=("(?:[^"\\]|\\.)*")>/g;
@@ -28,7 +28,7 @@ export interface HintParts {
   readonly maxResultChars: number;
   redact(text: string): string;
   notify(sentence: string): void;
-  /** The notice that stands for a file whose text is written to steer an agent; undefined for other files. */
+  /** The notice that replaces a file that tries to steer the agent; undefined for other files. */
   screen(path: string, text: string): string | undefined;
 }
 

@@ -31,7 +31,7 @@ const IMAGE_NAME = /\.(?:png|jpe?g|gif|webp)$/i;
 
 export interface ReferenceParts {
   openEnvironment(signal: AbortSignal): Promise<OpenedEnvironment>;
-  /** The folder that references must stay in; relative ones start there. */
+  /** The folder that references must stay in, and that relative ones start from. */
   readonly folder: string;
   readonly guards: FileGuards;
   readonly readFile: Tool;
@@ -47,8 +47,8 @@ export interface ReferenceParts {
 type Added = { readonly text: string } | ImagePart;
 
 /**
- * Loads what the references in a person's message refer to, as parts to append to it; none if it has no references. A reference
- * that cannot be loaded is an error, so that no request is paid for a message that is not what the person meant.
+ * Loads what the references in a person's message name, as parts to append to the message. A reference that cannot be loaded is
+ * an error, so that the person does not pay for a request that lacks it.
  */
 export async function loadReferences(
   message: string,
@@ -88,7 +88,7 @@ export async function loadReferences(
   ];
 }
 
-/** Reports what the user did not write, and returns the note for the model. A page never is the user's text. */
+/** Reports text that the user did not write, and returns the note for the model. Web pages always count as such text. */
 function screen(source: string, added: Added, { notify, onUntrusted }: ReferenceParts): string {
   const isPage = source.startsWith("@url:");
   const injection = "type" in added ? undefined : findInjection(added.text, { isDocument: true });
@@ -217,7 +217,7 @@ function requireImage(source: string, image: ParsedImage): ImagePart {
   throw refuse(`${source} cannot be sent as an image: ${image.problem}.`, IMAGE_HINT);
 }
 
-/** Warns above a quarter of the model's window, and refuses above one half. */
+/** Warns about references that take more than a quarter of the model's window, and refuses more than half of it. */
 function checkSize(
   added: readonly Added[],
   { contextTokens = ASSUMED_WINDOW, notify }: ReferenceParts,

@@ -59,20 +59,20 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly isResumed: boolean;
   /** What is stored about a resumed session. */
   readonly stored: SessionSummary | undefined;
-  /** The calls without a result of a last turn that a crash has cut off; undefined if the last turn has ended or runs. */
+  /** The calls without a result if a crash has cut off the last turn; undefined if that turn has ended or still runs. */
   readonly cutOff: readonly PendingCall[] | undefined;
-  /** What the model still sees in full of the conversation before this process opened it. */
+  /** The messages from before this process that no summary has replaced. */
   readonly past: readonly Message[];
   readonly pastTotals: PastTotals;
   /** Questions to a person. */
   readonly approvals: ApprovalQueue;
   /** The background jobs of the session with their current state. */
   readonly jobs: SessionEnvironment["jobs"];
-  /** Runs a command of the person as a call of the terminal tool, decided like one. The model is not told. */
+  /** Runs a command that the person typed as a call of the terminal tool, with the same decision. The model does not see it. */
   runCommand(command: string, signal: AbortSignal): AsyncGenerator<AgentEvent>;
   /**
-   * The parts to append to a message of a person: its images, and what its references name. A model that cannot see images
-   * gets descriptions of them.
+   * The parts to append to a person's message: its images and what its references name. For a model that cannot see images,
+   * they are described.
    */
   loadParts(text: string, images: readonly ImagePart[], signal: AbortSignal): Promise<UserMessage["parts"]>;
   /** Puts a file of this machine where the session's tools find it, and returns its path there. */
@@ -160,7 +160,7 @@ export async function openConversation(
     });
     const untrusted = createUntrustedSources();
     untrusted.load(resumed?.untrusted ?? []);
-    const spentBeside: AuxiliaryRequest[] = []; // stored with the turn that caused it
+    const spentBeside: AuxiliaryRequest[] = []; // requests of tools and references, stored at the end of their turn
     const describing = {
       settings,
       route,
@@ -183,7 +183,7 @@ export async function openConversation(
       added: surface.tools ?? [],
     });
     const noteUntrusted = { notify: environment.reporter.onNotice, onUntrusted: untrusted.add };
-    // Where the files of the project are: on this machine, the session's folder; elsewhere, where its shell starts.
+    // The project's folder: locally, that of the session; in other environments, the one in which the shell starts.
     const folder = environment.options.backend === "local" ? inUse.cwd : ".";
     const checkpoints = await openTurnCheckpoints(request, inUse.cwd, id);
     const tools = new Map(
@@ -356,7 +356,7 @@ export async function openConversation(
         const isStored = store.list.find(id) !== undefined;
         const gate = createCallGate({
           ...gateParts,
-          // No text of the conversation caused what a person types, and the model does not see its result.
+          // Untrusted text of the conversation did not cause this command, and the model does not see its result.
           policy: { ...policy, untrusted: undefined },
           queue: isStored ? store.approvals : withoutSession(store.approvals),
         });

@@ -12,7 +12,7 @@ import type { ToolParts } from "../tools/tool-parts.ts";
 import type { ConversationRequest } from "./conversation-request.ts";
 import { createPastSessions } from "./past-sessions.ts";
 
-/** What the tools of a session get. */
+/** Opens the dependencies of a session's tools. */
 export async function openToolParts(
   request: ConversationRequest,
   openEnvironment: ToolParts["openEnvironment"],

@@ -32,7 +32,7 @@ function turn(name: string): AgentEvent[] {
   ];
 }
 
-test("C43: after a compaction the counters of a session continue, and its summary is no message of a person", async () => {
+test("C43: after a compaction the totals of a session continue, and its summary does not count as a person's message", async () => {
   await using folder = await tempFolder();
   using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
   const draft = store.createSession({ ...NEW_SESSION, title: "work" });

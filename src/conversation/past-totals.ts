@@ -25,7 +25,7 @@ export function loadPastTotals(
   };
 }
 
-/** The conversation that the model still sees in full. */
+/** The messages that no summary has replaced. */
 export function withoutSummary({ messages, compaction }: LoadedSession): Message[] {
   return messages.filter(({ role }) => role !== "system").slice(compaction.replaced);
 }

@@ -24,8 +24,8 @@ export interface SessionEnvironment extends AsyncDisposable {
   /** Starts releasing the environment at the end of a turn; the session keeps the shell's folder and variables. */
   startRelease(): void;
   /**
-   * The background jobs of the session with their current state. Those that an earlier process has started elsewhere than on
-   * this machine are missing until a call uses a job, because to look for them could start a sandbox.
+   * The background jobs of the session with their current state. Jobs that an earlier process started in a sandbox or on another
+   * host are missing until a call uses a job, because looking for them could start a sandbox.
    */
   jobs(signal: AbortSignal): Promise<readonly JobRecord[]>;
   /** The working folder of the shell; before the first command, the folder in which the shell will start. */
@@ -67,7 +67,7 @@ export function createSessionEnvironment(parts: SessionEnvironmentParts): Sessio
     return records.jobsOf(environment);
   });
 
-  /** Ends jobs of this environment whose session was deleted or whose time is up; only if this session used jobs. */
+  /** If this session used jobs, ends the jobs of this environment whose session was deleted or whose time is up. */
   async function sweepJobs(): Promise<void> {
     const opened = await jobs.opened();
     const deadline = AbortSignal.timeout(SWEEP_WITHIN_MS);
@@ -80,7 +80,7 @@ export function createSessionEnvironment(parts: SessionEnvironmentParts): Sessio
     }
   }
 
-  /** Without this notice, users would notice a running job only from a port that is still in use. */
+  /** Without this notice, users would first learn of a running job from a port that is in use. */
   function reportRunningJobs(all: readonly JobRecord[]): void {
     const running = all.filter((job) => isOwn(job) && job.state !== "ended");
     for (const { id, command } of running) {
@@ -94,7 +94,7 @@ export function createSessionEnvironment(parts: SessionEnvironmentParts): Sessio
   let mayHaveJobs = parts.isResumed && request.options.backend === "local";
   const isOwn = ({ owner }: JobRecord): boolean => owner === parts.session;
 
-  /** Whether a job of the session runs, according to the process that has looked last. */
+  /** Whether a job of the session runs, according to the stored records. */
   async function isRecordedToRun(signal: AbortSignal): Promise<boolean> {
     const { openProfileJobs } = await import("../environments/jobs/open-profile-jobs.ts");
     using recorded = await openProfileJobs(request, redact, signal);
@@ -162,7 +162,7 @@ export function createSessionEnvironment(parts: SessionEnvironmentParts): Sessio
       await releasing;
       const stopWarming = (): void => warming?.stop.abort();
       signal.addEventListener("abort", stopWarming);
-      await warming?.done; // a shell that is already opening is ready sooner than a new one
+      await warming?.done; // a shell that is being opened is ready sooner than a new one
       signal.removeEventListener("abort", stopWarming);
       return build.get(signal);
     },
@@ -224,12 +224,12 @@ const storedShell = z.object({
   tooLong: z.array(z.string()).default([]), // absent in sessions of earlier versions
 });
 
-/** Undefined if nothing is stored, or if another version of the program stored another format. */
+/** Undefined if nothing is stored, or only a format of another version of the program. */
 function parseSaved(text: string | undefined): StoredShell | undefined {
   return text === undefined ? undefined : storedShell.safeParse(JSON.parse(text)).data;
 }
 
-/** Holds notices back until a command uses the environment: notices about an unused sandbox are noise. */
+/** Delays notices until a command uses the environment: notices about an unused sandbox are noise. */
 function createHeldReporter(reporter: Reporter): Reporter & { release(): void; drop(): void } {
   let held: string[] | undefined = [];
   const holdOrReport = (text: string): void => {

@@ -22,7 +22,7 @@ export interface CompactionSettings extends RouteSettings {
   };
 }
 
-/** The models that write summaries: the one for that purpose, if set, then the model of the conversation. */
+/** The models that write summaries: that of auxiliary.compression, if set, then that of the conversation. */
 export function createSummarizers(
   settings: CompactionSettings,
   main: () => Summarizer,

@@ -110,7 +110,7 @@ test("a replaced holder can no longer write, and its lost signal aborts", async 
   const own = await readOwnIdentity(never);
   await using turn = await store.acquireTurn(id, own, never);
   await turn.record(turnStart("t2", "more"), never);
-  // As if the process had slept longer than its lease.
+  // The same state as after a process that slept longer than its lease.
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path);
   raw.prepare("update lease set expires_at = 0, ttl_ms = 1").run();

@@ -117,7 +117,7 @@ function startHeartbeat(
       if (await renew()) renewedAt = startedAt;
       else lose();
     } catch (error) {
-      // The database may recover in time; the lease counts as lost only if it could expire before the next beat.
+      // The database may recover in time, so the lease counts as lost only if it could expire before the next renewal.
       if (performance.now() - renewedAt + renewEveryMs >= leaseMs) lose(error);
     }
     if (state === "renewing") state = "idle";

@@ -58,7 +58,7 @@ test("a session is read turn by turn from its end, each page oldest first, and n
   expect(read("nowhere", { limit: 3 })).toEqual({ turns: [], before: undefined });
 });
 
-test("calls stand in the answer that made them, with their results and those that are still missing", async () => {
+test("an answer contains its calls, with their results as far as they exist", async () => {
   await using opened = await openStore();
   const { store } = opened;
   const draft = store.createSession(NEW_SESSION);
@@ -89,7 +89,7 @@ test("calls stand in the answer that made them, with their results and those tha
   expect(runs.findLastCall("nowhere")).toBeUndefined();
 });
 
-test("lists continue after their last session, also between sessions of the same time, and name all sources", async () => {
+test("a list continues after its last session, even among sessions of the same time, and names all sources", async () => {
   await using opened = await openStore();
   const { store } = opened;
   const ids: string[] = [];
@@ -108,7 +108,7 @@ test("lists continue after their last session, also between sessions of the same
   expect(store.list.list({ limit: 9, since: (last?.activeAt ?? 0) + 1 })).toEqual([]);
 });
 
-test("what was written since a message is told by session and turn", async () => {
+test("the turns that got messages since a given message are found, with their sessions", async () => {
   await using opened = await openStore();
   const { store } = opened;
   const one = await converse(store, "one", "a");

@@ -15,7 +15,7 @@ export interface TurnCall {
   /** A rule or a person has refused it, so it did not run. */
   readonly isDenied: boolean;
   readonly durationMs: number | undefined;
-  /** Undefined while it has none, and if it cannot be read. */
+  /** Undefined while there is none, and if it cannot be read. */
   readonly result: string | undefined;
   /** What only a person sees of the result, such as a diff. */
   readonly display: string | undefined;

@@ -18,7 +18,7 @@ function redactText(text: string, redact: (text: string) => string): string {
   try {
     return JSON.stringify(redactValue(JSON.parse(text), redact));
   } catch (error) {
-    if (error instanceof SyntaxError) return redact(text); // it only starts like JSON
+    if (error instanceof SyntaxError) return redact(text); // it only looks like JSON
     throw error;
   }
 }

@@ -47,7 +47,7 @@ export interface PastSessions {
       readonly roles: readonly PastRole[];
       readonly order: "best" | "newest";
       readonly limit: number;
-      /** The session that searches; only its compacted messages are found, because its model has the others. */
+      /** The session that searches. Of its own messages only compacted ones are found, because its model sees the others. */
       readonly searcher: string;
     },
     signal: AbortSignal,
@@ -75,7 +75,7 @@ export interface FileSending {
   readonly maxBytes: number;
   /** Folders from which files may be sent, beside the working folder and temporary ones. */
   readonly folders: readonly string[];
-  /** Resolves once the file will arrive, also after a crash. Called twice for a call, it is sent once. */
+  /** Resolves once the file is certain to be sent, even after a crash. Repeated for the same call, it sends the file only once. */
   send(file: OutgoingFile, signal: AbortSignal): Promise<void>;
 }
 

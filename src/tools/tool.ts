@@ -7,11 +7,11 @@ export interface ToolResult {
   readonly text: string;
   /** Additional output for the user, such as a diff. */
   readonly display?: string | undefined;
-  /** Whether what the call started goes on in the background although the turn was stopped. */
+  /** Whether the call's command goes on in the background although the turn was stopped. */
   readonly continues?: boolean | undefined;
 }
 
-/** The reason of an abort by a new message of the person: a running command is moved to the background and not ended. */
+/** The reason for an abort by a new message: a running command is moved to the background instead of being ended. */
 export class TurnRedirected extends Error {
   override readonly name = "TurnRedirected";
 }

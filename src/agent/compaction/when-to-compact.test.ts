@@ -115,7 +115,7 @@ test("M1: a conversation that the server refuses is compacted and sent again, an
   expect(lab.statedTokens()).toBeUndefined();
 });
 
-test("M1: a refusal in words of its own counts as too long only above the known window, and the session goes on without a summarizer", async () => {
+test("M1: a refusal with an unknown wording counts as too long only above the known window, and the session continues without a summarizer", async () => {
   const model = fetching(24, 3_000);
   const refusal = failureOf({ kind: "refused", status: 400, message: "no way" });
   let isStrict = false;
@@ -157,7 +157,7 @@ test("M1: a window that the server states is used at once", async () => {
   expect(lab.statedTokens()).toBe(8_000);
 });
 
-test("M1: a server that refuses whatever it is sent is asked a bounded number of times, and the turn ends with a hint", async () => {
+test("M1: a server that refuses every request is retried a bounded number of times, and the turn ends with a hint", async () => {
   let asked = 0;
   const model = fetching(6);
   await using lab = await openLab((request) => {
@@ -174,12 +174,12 @@ const SUMMARY_TROUBLE: readonly (readonly [string, ReturnType<NextAnswer>, strin
   ["is down", failureOf({ kind: "unavailable" }), "unavailable"],
   ["has a wrong key", failureOf({ kind: "auth", message: "bad key" }), "auth"],
   ["answers with a call", { tool: "fetch", input: { size: 1 } }, "disobedient"],
-  ["answers nothing of use", { text: "Sure." }, "disobedient"],
-  ["finds the conversation too long", failureOf({ kind: "too-long" }), "too-long"],
+  ["writes no usable summary", { text: "Sure." }, "disobedient"],
+  ["refuses the conversation as too long", failureOf({ kind: "too-long" }), "too-long"],
 ];
 
 test.each(SUMMARY_TROUBLE)(
-  "M1: a summarizer that %s does not end the session; no other attempt is made for a while",
+  "M1: a summarizer that %s does not end the session; it is not tried again for a while",
   async (_, trouble, kind) => {
     let summaries = 0;
     const model = fetching(24, 3_000);
@@ -319,7 +319,7 @@ test("A8: another process continues after a compaction with the same prompt, and
   expect(await other.store.checkIntegrity()).toEqual([]);
 });
 
-test("M1: a message that does not fit loses its middle for the model, the user is told, and the model can find the missing part", async () => {
+test("M1: the model gets a message that does not fit without its middle, which it can search for; the user gets a notice", async () => {
   const words = Array.from({ length: 60_000 }, (_, index) => `w${index % 977}`);
   words.splice(30_000, 0, "the vault code is heliotrope 4711");
   const results: string[] = [];
@@ -363,7 +363,7 @@ test("M1: a summary that makes the conversation no shorter is dropped and report
   expect(summaries).toBe(1);
 });
 
-test("A8: the summarizer gets long messages whole where they fit, and otherwise their beginning and end", async () => {
+test("A8: the summarizer gets long messages in full if they fit, and otherwise their beginning and end", async () => {
   const prompts: string[] = [];
   const next = (request: ModelRequest): ReturnType<NextAnswer> => {
     if (!isSummaryRequest(request)) return { text: "noted" };

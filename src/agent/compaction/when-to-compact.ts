@@ -69,7 +69,7 @@ export function createCompactor(
     }
   }
 
-  /** Tries shorter and shorter tails, a bounded number of times until the model answers. Yields `first` before a compaction. */
+  /** Tries ever shorter tails, only so many until the model answers again. Yields `first` before the first compaction. */
   async function* shrink(
     history: readonly Message[],
     first: AgentEvent | undefined,
@@ -115,7 +115,7 @@ export function createCompactor(
     ): AsyncGenerator<AgentEvent, Message[] | undefined> {
       return shrink(history, undefined, signal);
     },
-    /** Whether a refusal is probably about the length, in words that only its server uses. */
+    /** Whether a refusal is probably about the length, although its wording is unknown. */
     isProbablyTooLong(history: readonly Message[], { kind, status = 0 }: ModelFailure): boolean {
       const isRefusal = kind === "refused" || (kind === "unavailable" && status === 500);
       const windowTokens = compaction.windowTokens();

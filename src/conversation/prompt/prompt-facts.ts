@@ -63,7 +63,7 @@ export function createToolDefinitions(tools: ReadonlyMap<string, Tool>): ToolDef
   }));
 }
 
-/** The tools that a session would be offered, for inspection only; calling one is a bug. */
+/** The tools that a session would offer, for inspection only: they cannot be called. */
 export function describeTools(offer: {
   readonly limits: ToolParts["limits"];
   readonly canAsk: boolean;

@@ -8,7 +8,7 @@ export interface Thinking {
   readonly effort?: "low" | "medium" | "high" | "xhigh" | "max";
 }
 
-/** The budgets stay below the output limit of 32,000 tokens of the first models with thinking budgets. */
+/** All below 32,000 tokens, the output limit of the first models with thinking budgets. */
 const BUDGETS: { readonly [Effort in Exclude<ReasoningEffort, "none">]: number } = {
   minimal: 1_024,
   low: 4_000,

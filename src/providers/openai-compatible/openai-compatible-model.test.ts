@@ -129,7 +129,7 @@ describe("openai-compatible on the wire", () => {
     );
   });
 
-  it("asks a server that refuses stream_options without them, and does so from then on", async () => {
+  it("sends requests without stream_options from then on to a server that refuses them", async () => {
     await using server = await startScriptedServer(
       { answers: [{ text: "Hi.", times: 5 }] },
       {

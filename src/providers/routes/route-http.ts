@@ -34,7 +34,7 @@ export function openRouteHttp(
   variables: Variables,
 ): { readonly http: HttpClient; readonly safeRoute: Route } {
   const { provider, baseUrl, caFile, verifiesTls, connectTimeoutMs } = route;
-  // A proxy cannot reach this machine under a loopback name, and would only see the key.
+  // A proxy cannot connect to a loopback address of this machine; it would only get to see the key.
   const proxy = baseUrl === "" || isLoopback(baseUrl) ? {} : readProxySettings(variables);
   const http = openHttpClient({
     proxy,

@@ -1,6 +1,6 @@
 import { REASONING_EFFORTS, type ReasoningEffort } from "../provider.ts";
 
-/** The models of OpenAI that reason; only the Responses API keeps their reasoning between calls. */
+/** OpenAI's models that reason. Only the Responses API keeps their reasoning between calls. */
 export const OPENAI_REASONING_MODELS = /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat)|codex-)/;
 
 /** The efforts that OpenAI's models support, by name; a dated name means the same model. */
@@ -11,7 +11,7 @@ const SUPPORTED: readonly (readonly [RegExp, readonly ReasoningEffort[]])[] = [
   [/^gpt-5\.1(?:-\d|$)/, ["none", "low", "medium", "high"]],
 ];
 
-/** The effort to send to a model: its lowest effort that is at least the requested one, or else its highest. */
+/** The lowest effort of a model that is at least the requested one, or else its highest. */
 export function chooseEffort(model: string, wanted: ReasoningEffort): ReasoningEffort {
   const supported = SUPPORTED.find(([name]) => name.test(model))?.[1];
   if (supported === undefined) return wanted;

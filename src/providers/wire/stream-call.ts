@@ -10,7 +10,7 @@ import { createLineParser } from "./line-parser.ts";
 import { TroubleError } from "./trouble-error.ts";
 
 export interface AnswerReader {
-  /** Converts an event to parts. Throws a `TroubleError` for an error event and for an invalid one. */
+  /** Converts an event to parts. Throws a `TroubleError` if the event reports an error or is invalid. */
   take(data: string, event: string | undefined): readonly AnswerPart[];
   /** Converts an answer that was not streamed to parts; undefined if the body is not an answer. */
   takeWhole(body: JsonObject): readonly AnswerPart[] | undefined;

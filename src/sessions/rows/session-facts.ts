@@ -28,7 +28,7 @@ interface CallRow {
 
 const SESSION = "(select key from session where id = :id)";
 
-/** The last call is looked for in the last turn only, so that its cost does not depend on the length of the session. */
+/** The last call is sought only in the last turn, so that the cost does not depend on the length of the session. */
 export const FACT_SQL = {
   lastCall: `select call_id, tool, tool_call.outcome, message.created_at, body
       from message join tool_call on tool_call.message_key = message.key
@@ -41,7 +41,7 @@ export const FACT_SQL = {
   openTurn: `select id, started_at as startedAt from turn where session_key = ${SESSION} and outcome is null`,
 };
 
-/** Reads single facts of a session that pages show beside its transcript. */
+/** Reads single facts of a session, such as its last call, without reading its whole transcript. */
 export function createSessionFacts(database: Database) {
   const lastCall = database.prepare<CallRow>(FACT_SQL.lastCall);
   const notes = database.prepare<{ at: number; body: string }>(FACT_SQL.notes);

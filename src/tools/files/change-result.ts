@@ -12,7 +12,7 @@ import { isSourceCode } from "./source-code.ts";
 interface ChangeParts extends Pick<ToolParts, "redact"> {
   readonly files: EnvironmentFiles;
   readonly seenFiles: SeenFiles;
-  /** The text that the change had to find in a file. */
+  /** The text that had to be found in a file. */
   readonly searched?: string;
 }
 

@@ -103,7 +103,7 @@ interface View {
 interface Row {
   readonly file: string;
   readonly text: string;
-  /** Whether the row is a result, which offsets count, and not a context line. */
+  /** Whether a row is a result, and not a context line; offsets count only results. */
   readonly counts: boolean;
 }
 

@@ -11,7 +11,7 @@ const input = z.strictObject({
   caption: z.string().max(1_000).optional().describe("Text below the file"),
 });
 
-/** Sends a file to the people of the chat, under the same rules as reading one, and stricter ones. */
+/** Sends a file to the people of the chat, under the rules for reading files and stricter ones. */
 export function createSendFile(parts: ToolParts, sending: FileSending): Tool {
   return defineTool({
     name: "send_file",

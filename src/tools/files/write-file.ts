@@ -33,7 +33,7 @@ export function createWriteFile(parts: ToolParts, seenFiles: SeenFiles): Tool {
   });
 }
 
-/** Why a text must not be written: the model cannot mean it as file content, or the file would not parse. */
+/** Why a text must not be written: it is obviously not meant as the content of the file, or the file would not parse. */
 async function findRefusal(path: string, content: string): Promise<string | undefined> {
   if (isUnchangedNote(content))
     return "The content is read_file's note that a page is unchanged, not the page.";

@@ -28,13 +28,13 @@ const EDITING = new RegExp(
   ].join("|")})\\s*(?:$|[;&|)\\n])`,
 );
 const SETS_EDITOR = /(?:EDITOR|VISUAL)=|core\.editor/i;
-/** Options of `git commit` with which it opens no editor. */
+/** Options that keep `git commit` from opening an editor. */
 const HAS_MESSAGE =
   /\s(?:-[a-zA-Z]*[mFC]|--(?:message|file|reuse-message|no-edit|fixup|squash|dry-run|porcelain|short)\b)/;
 
 export interface ForegroundAdvice {
   readonly refusal: string | undefined;
-  /** A hint for a command that runs; only a guess, so it is never a reason to refuse. */
+  /** A hint that is added to the result. It is only a guess, so it is no reason to refuse the command. */
   readonly hint: string | undefined;
 }
 

@@ -33,7 +33,7 @@ export function createProcess(parts: ToolParts): Tool {
     effectsOf: ({ action, session_id: id = "", data }) =>
       READING.has(action)
         ? { changesNothing: true }
-        : // A shell that runs as a job executes its input, once a line is complete.
+        : // If the job is a shell, it executes each complete line of its input.
           { jobs: [id], ...(data !== undefined && { commands: [typed.lineWith(id, data)] }) },
     refuse: (error, hint) => failedJson({ error, hint }),
     run: (call, { signal }) => runAction(parts, typed, call, signal),
