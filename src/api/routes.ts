@@ -1,5 +1,4 @@
 import type { ApiParts } from "./api-parts.ts";
-import type { DashboardRoute } from "./dashboard/dashboard-route.ts";
 import type { Metrics } from "./metrics.ts";
 import { chatSchema, completeChat } from "./openai/chat-completions.ts";
 import { createClientCalls } from "./openai/client-tools.ts";
@@ -11,14 +10,6 @@ import {
   responseSchema,
 } from "./openai/responses.ts";
 import { bodyRoute, type Route, route } from "./route.ts";
-import { accessRoutes } from "./routes/access-routes.ts";
-import { boardRoutes } from "./routes/boards/board-routes.ts";
-import { cardRoutes } from "./routes/boards/card-routes.ts";
-import { taskRunRoutes } from "./routes/boards/run-routes.ts";
-import { taskRoutes } from "./routes/boards/task-routes.ts";
-import { liveRoutes } from "./routes/live-routes.ts";
-import { overviewRoutes } from "./routes/overview/overview-routes.ts";
-import { sessionRoutes } from "./routes/sessions/session-routes.ts";
 import type { ApiRuns } from "./runs/api-runs.ts";
 import { RUN_HEADER, SESSION_HEADER } from "./runs/run-headers.ts";
 import { runRoutes } from "./runs/run-routes.ts";
@@ -28,19 +19,7 @@ const ANY = { credential: "key", scope: "any" } as const;
 const CHAT = { credential: "key", scope: "chat" } as const;
 const METRICS = { credential: "key", scope: "metrics" } as const;
 
-/** Every route that browsers call with the cookie of their sign-in. */
-export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
-  ...accessRoutes,
-  ...liveRoutes,
-  ...boardRoutes,
-  ...cardRoutes,
-  ...taskRoutes,
-  ...taskRunRoutes,
-  ...overviewRoutes,
-  ...sessionRoutes,
-];
-
-/** Every route that programs call with a key. */
+/** Every route that programs call with a key; those of browsers are in dashboard-routes.ts. */
 export function createRoutes(parts: ApiParts, runs: ApiRuns, metrics: Metrics): readonly Route[] {
   const chat = { runs, clientCalls: createClientCalls() };
   const routes: Route[] = [
@@ -55,8 +34,8 @@ export function createRoutes(parts: ApiParts, runs: ApiRuns, metrics: Metrics): 
     ...runRoutes(parts, runs, ({ caller }, id) => findPreviousSession(parts, caller, id)),
     {
       ...route(METRICS, "GET", "/metrics", async () => {
-        const headers = { "content-type": metrics.contentType };
-        return new Response(await metrics.read(), { headers });
+        const { contentType, text } = await metrics.read();
+        return new Response(text, { headers: { "content-type": contentType } });
       }),
       errors: "problem",
     },

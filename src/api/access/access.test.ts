@@ -6,8 +6,8 @@ import { toApiError } from "../api-error.ts";
 import { DASHBOARD_SCOPES } from "../contract/common.ts";
 import { createDashboardGate, type DashboardGateParts } from "../dashboard/dashboard-gate.ts";
 import type { DashboardRoute } from "../dashboard/dashboard-route.ts";
+import { DASHBOARD_ROUTES } from "../dashboard-routes.ts";
 import { dashboardOptions } from "../options.ts";
-import { DASHBOARD_ROUTES } from "../routes.ts";
 import { chooseAccess } from "./access-mode.ts";
 import { createRateLimit } from "./rate-limit.ts";
 

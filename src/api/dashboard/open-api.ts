@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { problemSchema } from "../contract/common.ts";
-import { DASHBOARD_ROUTES } from "../routes.ts";
+import { DASHBOARD_ROUTES } from "../dashboard-routes.ts";
 import type { DashboardRoute } from "./dashboard-route.ts";
 
 /** The routes of the dashboard as OpenAPI 3.1, computed from the table. */

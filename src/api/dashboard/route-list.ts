@@ -1,4 +1,5 @@
-import { createRoutes, DASHBOARD_ROUTES } from "../routes.ts";
+import { DASHBOARD_ROUTES } from "../dashboard-routes.ts";
+import { createRoutes } from "../routes.ts";
 
 /** One route, for people. */
 export interface RouteRow {
@@ -13,7 +14,7 @@ export interface RouteRow {
 
 const NOTHING = undefined as never; // rows only hand their parts to handlers, and none is called here
 
-/** All routes of the one table: those of browsers, then those of programs. */
+/** All routes: those of browsers, then those of programs. */
 export function listRoutes(): readonly RouteRow[] {
   const ofBrowsers = DASHBOARD_ROUTES.map(({ method, path, scope, summary }) => {
     const credential = scope === "none" ? ("none" as const) : ("cookie" as const);

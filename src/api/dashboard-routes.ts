@@ -1,0 +1,24 @@
+import type { DashboardRoute } from "./dashboard/dashboard-route.ts";
+import { accessRoutes } from "./routes/access-routes.ts";
+import { boardRoutes } from "./routes/boards/board-routes.ts";
+import { cardRoutes } from "./routes/boards/card-routes.ts";
+import { taskRunRoutes } from "./routes/boards/run-routes.ts";
+import { taskRoutes } from "./routes/boards/task-routes.ts";
+import { liveRoutes } from "./routes/live-routes.ts";
+import { overviewRoutes } from "./routes/overview/overview-routes.ts";
+import { sessionRoutes } from "./routes/sessions/session-routes.ts";
+
+/**
+ * Every route that browsers call with the cookie of their sign-in. Apart from `routes.ts`, because the schemas of these rows use more
+ * memory than all the rest of an API server.
+ */
+export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
+  ...accessRoutes,
+  ...liveRoutes,
+  ...boardRoutes,
+  ...cardRoutes,
+  ...taskRoutes,
+  ...taskRunRoutes,
+  ...overviewRoutes,
+  ...sessionRoutes,
+];
