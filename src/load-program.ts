@@ -34,7 +34,10 @@ type Pack = Readonly<Record<string, Chunk | PackName>>;
 /** Guesses the kind of a command line; a wrong guess only costs time. */
 export function guessCommandKind(args: readonly string[]): CommandKind {
   if (opensChat(args)) return "chat";
-  return COMMAND_KINDS.find((kind) => kind === args[0]) ?? "task";
+  const [command] = args[0] === "-p" || args[0] === "--profile" ? args.slice(2) : args;
+  // A gateway keeps its pack in memory for days. What a turn needs, which is most of `task`, is read when the first one starts.
+  if (command === "gateway") return "kanban";
+  return COMMAND_KINDS.find((kind) => kind === command) ?? "task";
 }
 
 export interface LoadedProgram {

@@ -14,7 +14,7 @@ export interface RouteRow {
 
 const NOTHING = undefined as never; // rows only hand their parts to handlers, and none is called here
 
-/** All routes of the one table: those of browsers, then those of programs. */
+/** All routes: those of browsers, then those of programs. */
 export function listRoutes(): readonly RouteRow[] {
   const ofBrowsers = DASHBOARD_ROUTES.map(({ method, path, scope, summary }) => {
     const credential = scope === "none" ? ("none" as const) : ("cookie" as const);

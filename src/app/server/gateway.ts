@@ -29,7 +29,8 @@ import { sendBoardNotices } from "./board-notices.ts";
 import type { DashboardReady } from "./dashboard.ts";
 import { openTurnHost } from "./turn-host.ts";
 
-const WATCHDOG_CHECK_MS = 5_000;
+const WATCHDOG_CHECK_MS = 15_000;
+const WATCHDOG_MIN_CHECKS = 4;
 /** The time to end after the running turns have ended or their time is over. */
 const END_GRACE_MS = 70_000;
 
@@ -88,7 +89,7 @@ export async function runAppGateway(
           ? undefined
           : startLoopWatchdog({
               limitMs: watchdogSeconds * 1_000,
-              checkEveryMs: WATCHDOG_CHECK_MS,
+              checkEveryMs: Math.min(WATCHDOG_CHECK_MS, (watchdogSeconds * 1_000) / WATCHDOG_MIN_CHECKS),
               report: join(profile.logsFolder, "gateway-stall.log"),
             });
       ending.addEventListener(

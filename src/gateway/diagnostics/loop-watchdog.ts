@@ -24,6 +24,9 @@ const THREAD = `
 const { workerData: { shared, limitMs, checkEveryMs, report } } = require("node:worker_threads");
 const { appendFileSync, statSync, rmSync } = require("node:fs");
 const { Session } = require("node:inspector");
+const own = new Session();
+own.connect();
+own.post("HeapProfiler.collectGarbage", () => setImmediate(() => own.disconnect())); // the memory of its start
 const beats = new Int32Array(shared);
 let seen = -1, missed = 0, isEnding = false;
 setInterval(() => {

@@ -1,8 +1,9 @@
 import type { HomeChanges } from "../../../api/dashboard/data/home-changes.ts";
 import { boardPath, boardSchemaName } from "../../../board/board-slug.ts";
 import type { Announcements } from "../../../board/database/postgres-announcements.ts";
-import { waitForTouch, watchFile } from "../../../board/watch-board.ts";
+import { watchFile } from "../../../lib/files/watch-file.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
+import { waitForTouch } from "../../../lib/time/wait-for-touch.ts";
 import { WakeFlag } from "../../../lib/time/wake-flag.ts";
 import { listProfiles } from "../../../profiles/profile-store.ts";
 import type { App } from "../../app.ts";
