@@ -44,8 +44,12 @@ const ANY_FORMAT = new RegExp(
   "g",
 );
 
+/** Every format has a run at least as long as that of the shortest, a JWT. */
+const LONG_RUN = /[\w-]{11}/;
+
 /** Finds keys and tokens with the prefix of a known vendor. */
 export function findVendorKeys(text: string): SecretMatch[] {
+  if (!LONG_RUN.test(text)) return [];
   return Array.from(text.matchAll(ANY_FORMAT), ({ 0: matched, index, ...groups }) => {
     const format = FORMATS.findIndex((_, position) => groups[position + 1] !== undefined);
     const kind = FORMATS[format]?.kind ?? "key";

@@ -43,6 +43,7 @@ const DECODERS = [
 export function originOf({
   upstream,
 }: Pick<Invocation, "upstream">): "remote-code" | "decoded-code" | undefined {
+  if (upstream.isEmpty) return undefined;
   if (DOWNLOADERS.some((name) => upstream.find(name))) return "remote-code";
   return DECODERS.some((name) => upstream.find(name)) ? "decoded-code" : undefined;
 }

@@ -82,8 +82,9 @@ export function launchedBy({ name, texts: args, input }: Invocation): readonly L
     return args.includes("exec") && at >= 0 ? [away(args.slice(at + 1))] : [];
   }
   const launched: LaunchedText[] = [];
-  const options = Object.hasOwn(TEXT_OPTIONS, name) ? (TEXT_OPTIONS[name] ?? []) : [];
-  for (const text of valuesOfOption(args, undefined, ...options)) launched.push(here(text));
+  const options = Object.hasOwn(TEXT_OPTIONS, name) ? TEXT_OPTIONS[name] : undefined;
+  if (options !== undefined)
+    for (const text of valuesOfOption(args, undefined, ...options)) launched.push(here(text));
   if (name === "ssh")
     for (const text of valuesOfOption(args, "o"))
       if (/^(?:proxy|local)command=/i.test(text)) launched.push(here(text.slice(text.indexOf("=") + 1)));
@@ -111,8 +112,9 @@ export function launchedBy({ name, texts: args, input }: Invocation): readonly L
     launched.push(...args.filter((word) => /\s/.test(word)).map(here));
   if (STARTERS.test(name)) launched.push(here(quoteWords(wordsAfterOptions(args))));
   const verb = Object.hasOwn(RUNNERS, name) ? RUNNERS[name] : undefined;
+  if (verb === undefined) return launched;
   const own = subcommandOf(args, /^(?:-[CpF]|--(?:dir|cwd|directory|project|filter|prefix|manifest-path))$/);
-  if (verb?.test(own.verb)) {
+  if (verb.test(own.verb)) {
     const words = wordsAfterOptions(own.rest);
     launched.push(here(quoteWords(name === "direnv" ? words.slice(1) : words))); // `direnv exec FOLDER …`
   }

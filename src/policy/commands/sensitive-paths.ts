@@ -79,14 +79,17 @@ export function findCredential(
 ): "secret" | "public" | undefined {
   if (SYSTEM_SECRETS.test(absolute) || absolute === `${home}/.npmrc`) return "secret";
   if (homes.some((one) => isAgentSecret(absolute, one))) return "secret";
-  const parts = absolute.split("/").slice(1);
-  const isBelow = parts.some((part, at) =>
-    (isPattern(part) ? CREDENTIALS : (CREDENTIALS_BY_NAME.get(part) ?? [])).some((names) =>
-      startsWithNames(parts, at, names),
-    ),
-  );
-  if (!isBelow) return undefined;
+  if (!isBelowCredential(absolute)) return undefined;
   return PUBLIC_FILES.test(absolute) ? "public" : "secret";
+}
+
+function isBelowCredential(absolute: string): boolean {
+  const parts = absolute.split("/").slice(1);
+  const hasPatterns = isPattern(absolute);
+  return parts.some((part, at) => {
+    const credentials = hasPatterns && isPattern(part) ? CREDENTIALS : CREDENTIALS_BY_NAME.get(part);
+    return credentials?.some((names) => startsWithNames(parts, at, names)) === true;
+  });
 }
 
 /** Whether a path is a file of Hermes that determines what Hermes may do: settings, secrets, rules, databases. */
@@ -100,6 +103,7 @@ function isAgentFile(absolute: string, facts: CommandFacts): boolean {
 
 /** The home of the profile, and the home with all profiles. */
 function agentHomes({ hermesHome }: CommandFacts): readonly string[] {
+  if (!hermesHome.includes("/profiles/")) return [hermesHome];
   const root = /^(.+)\/profiles\/[^/]+$/.exec(hermesHome)?.[1];
   return root === undefined ? [hermesHome] : [root, hermesHome];
 }
@@ -107,6 +111,7 @@ function agentHomes({ hermesHome }: CommandFacts): readonly string[] {
 /** The path relative to a folder that is or contains it; names in the path may be glob patterns. */
 function patternBelow(path: string, folder: string): string | undefined {
   if (folder === "" || folder === "/") return undefined;
+  if (!isPattern(path)) return path === folder ? "" : pathBelow(path, folder);
   const parts = path.split("/");
   const names = folder.split("/");
   if (parts.length < names.length) return undefined;
@@ -131,8 +136,10 @@ export function judgeLinked(path: string, cwd: string | undefined, facts: Comman
 }
 
 function isAgentSecret(absolute: string, home: string): boolean {
-  return /^(?:profiles\/[^/]+\/)?(?:\.env|auth\.json|(?:mcp-tokens|pairing)(?:\/.*)?)$/.test(
-    pathBelow(absolute, home) ?? "",
+  const inside = pathBelow(absolute, home);
+  return (
+    inside !== undefined &&
+    /^(?:profiles\/[^/]+\/)?(?:\.env|auth\.json|(?:mcp-tokens|pairing)(?:\/.*)?)$/.test(inside)
   );
 }
 

@@ -16,11 +16,16 @@ const SYSTEM = [
 // A last component that matches everything in the folder: `*`, `.*`, `.[!.]*`, `??*`.
 const EVERYTHING = /^(?:[*?.]|\[[!^][^\]/]*\])+$/;
 
+/** A component `.`, `..` or nothing. */
+const UNRESOLVED = /\/\.{0,2}(?:\/|$)/;
+
 /** The absolute path without `.`, `..` and doubled slashes; undefined for a relative path in an unknown folder. */
 export function resolvePath(path: string, cwd: string | undefined): string | undefined {
   if (!path.startsWith("/") && cwd === undefined) return undefined;
+  const joined = path.startsWith("/") ? path : `${cwd}/${path}`;
+  if (joined.startsWith("/") && !UNRESOLVED.test(joined)) return joined;
   const parts: string[] = [];
-  for (const part of (path.startsWith("/") ? path : `${cwd}/${path}`).split("/")) {
+  for (const part of joined.split("/")) {
     if (part === "..") parts.pop();
     else if (part !== "" && part !== ".") parts.push(part);
   }

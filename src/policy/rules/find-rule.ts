@@ -25,8 +25,12 @@ export function findAllowOrAskRule(rules: readonly Rule[], subject: RuleSubject)
 }
 
 function findIn(rules: readonly Rule[], effect: RuleEffect, subject: RuleSubject): Rule | undefined {
-  const matching = rules.filter((rule) => rule.effect === effect && matchesRule(rule, subject));
-  return matching.toSorted((one, other) => strength(one) - strength(other))[0];
+  let strongest: Rule | undefined;
+  for (const rule of rules) {
+    if (rule.effect !== effect || (strongest && strength(rule) >= strength(strongest))) continue;
+    if (matchesRule(rule, subject)) strongest = rule;
+  }
+  return strongest;
 }
 
 function isCommandItself({ pattern }: Rule, subject: RuleSubject): boolean {

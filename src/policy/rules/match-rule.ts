@@ -57,13 +57,13 @@ function covers(pattern: RulePattern, subject: RuleSubject): boolean {
         subject.commands.every(({ text, reading }) => coversCommand(pattern.glob, text, reading))
       );
     case "path": {
-      const paths = pathsOf(pattern, subject);
+      const paths = pathsOf(pattern, subject, subject.tool);
       const others = pattern.access === "read" ? subject.writes : [];
       return (
         isPlain &&
         paths.length > 0 &&
         others.length === 0 &&
-        paths.every((path) => matchesRulePath(path, pattern.glob, subject))
+        matchingPaths(paths, pattern.glob, subject).length === paths.length
       );
     }
     case "host":
@@ -86,10 +86,13 @@ function touches(pattern: RulePattern, subject: RuleSubject): boolean {
         subject.commands.some(({ spellings }) => spellings.some((text) => matchesCommand(text, glob)))
       );
     }
-    case "path":
-      return [...pathsOf(pattern, subject), ...pathsOf(pattern, { ...subject, ...subject.used })].some(
-        (path) => matchesRulePath(path, pattern.glob, subject),
-      );
+    case "path": {
+      const paths = [
+        ...pathsOf(pattern, subject, subject.tool),
+        ...pathsOf(pattern, subject.used, subject.tool),
+      ];
+      return matchingPaths(paths, pattern.glob, subject).length > 0;
+    }
     case "host":
       return [...subject.hosts, ...subject.used.hosts].some((host) => matchesHost(host, pattern.glob));
   }
@@ -98,7 +101,6 @@ function touches(pattern: RulePattern, subject: RuleSubject): boolean {
 /** Every program of the text must match, and nothing may be written by a redirection that the pattern does not name. */
 function coversCommand(glob: string, text: string, { invocations, variables }: CommandReading): boolean {
   if (text.trim() === glob) return true;
-  if (runsOtherCommands(invocations, variables)) return false;
   const counted = invocations.filter(({ name, files }) => !NEUTRAL.has(name) || files.some(isWritten));
   return (
     counted.length > 0 &&
@@ -108,7 +110,8 @@ function coversCommand(glob: string, text: string, { invocations, variables }: C
         !one.isCut &&
         (!one.files.some(isWritten) || glob.includes(">")) &&
         spellingsOf(one).some((spelling) => matchesCommand(collapse(spelling), collapse(glob))),
-    )
+    ) &&
+    !runsOtherCommands(invocations, variables)
   );
 }
 
@@ -130,7 +133,8 @@ function matchesCommand(text: string, glob: string): boolean {
 
 /** Runs of blanks count as one. */
 function collapse(text: string): string {
-  return text.trim().replace(/[ \t]+/g, " ");
+  const trimmed = text.trim();
+  return trimmed.includes("  ") || trimmed.includes("\t") ? trimmed.replace(/[ \t]+/g, " ") : trimmed;
 }
 
 /** A rule for one folder, such as an answer "always" adds, counts only there. */
@@ -152,13 +156,22 @@ function spellingsOf({ program, name, args, files }: Invocation): readonly strin
   return program === name ? [`${name}${rest}`] : [`${program}${rest}`, `${name}${rest}`];
 }
 
-function pathsOf(pattern: RulePattern & { kind: "path" }, subject: RuleSubject): readonly string[] {
-  if (pattern.tool !== undefined && pattern.tool !== subject.tool) return [];
-  if (pattern.access === "read") return subject.reads;
-  return pattern.access === "write" ? subject.writes : [...subject.reads, ...subject.writes];
+function pathsOf(
+  pattern: RulePattern & { kind: "path" },
+  { reads, writes }: Pick<RuleSubject, "reads" | "writes">,
+  tool: string,
+): readonly string[] {
+  if (pattern.tool !== undefined && pattern.tool !== tool) return [];
+  if (pattern.access === "read") return reads;
+  return pattern.access === "write" ? writes : [...reads, ...writes];
 }
 
-function matchesRulePath(path: string, glob: string, { home, workspace }: RuleSubject): boolean {
+function matchingPaths(
+  paths: readonly string[],
+  glob: string,
+  { home, workspace }: RuleSubject,
+): readonly string[] {
+  if (paths.length === 0) return [];
   const named = glob.startsWith("~/")
     ? `${home ?? "~"}${glob.slice(1)}`
     : isAbsolute(glob) || glob.startsWith("**/")
@@ -166,7 +179,7 @@ function matchesRulePath(path: string, glob: string, { home, workspace }: RuleSu
       : posix.join(workspace, glob);
   // A folder stands for everything in it.
   const absolute = posix.normalize(named).replace(/\/$/, "/**");
-  return matchesPath(posix.normalize(path), absolute);
+  return paths.filter((path) => matchesPath(posix.normalize(path), absolute));
 }
 
 /** `*.example.com` also matches example.com itself. */

@@ -222,11 +222,13 @@ class Walk {
     // Assignments before a command apply to that command only.
     const own = words.length > 0 && assignments.length > 0 ? new Scope(scope) : scope;
     for (const assignment of assignments) this.#assign(assignment, own, certain);
-    const pieces = [...words, ...redirections.map(({ target }) => target)].flat();
-    const input = pieces
-      .map((piece) => (piece.kind === "process" ? this.#texts.printedBy(piece.script, scope) : undefined))
-      .concat(text)
-      .filter((known) => known !== undefined);
+    const input: string[] = [];
+    for (const word of [...words, ...redirections.map(({ target }) => target)])
+      for (const piece of word) {
+        const printed = piece.kind === "process" ? this.#texts.printedBy(piece.script, scope) : undefined;
+        if (printed !== undefined) input.push(printed);
+      }
+    if (text !== undefined) input.push(text);
     const naming = namingOf(words[0] ?? [], scope);
     const start = { scope: own, files, input, upstream, remote: false, isCut, naming, certain };
     for (const { name } of assignments)

@@ -28,7 +28,8 @@ export class Scope {
   /** Sets a variable. If the assignment may not run, earlier values stay possible and are listed after the new ones. */
   assign(name: string, values: readonly string[], certain: boolean): void {
     const earlier = certain ? [] : (this.valuesOf(name) ?? []);
-    const all = [...new Set([...values, ...earlier])].slice(0, MAX_VALUES);
+    const isSingle = values.length === 1 && earlier.length === 0;
+    const all = isSingle ? values : [...new Set([...values, ...earlier])].slice(0, MAX_VALUES);
     this.#variables.set(
       name,
       all.map((value) => (value.length > MAX_VALUE_LENGTH ? UNKNOWN : value)),

@@ -65,8 +65,11 @@ const INTERPRETERS: readonly (readonly [RegExp, Interpreter])[] = [
   ],
 ];
 
+const ANY_INTERPRETER = new RegExp(INTERPRETERS.map(([pattern]) => pattern.source).join("|"));
+
 /** The language of a program, if it is an interpreter with inline code that we read. */
 export function findInterpreter(name: string): Interpreter | undefined {
+  if (!ANY_INTERPRETER.test(name)) return undefined;
   return INTERPRETERS.find(([pattern]) => pattern.test(name))?.[1];
 }
 

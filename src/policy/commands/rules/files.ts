@@ -37,6 +37,9 @@ const PRINTERS_OF_SECRETS: Readonly<Record<string, RegExp>> = {
   op: /^(?:read|item)$/,
 };
 
+/** Programs with a verb that prints a token or a password. */
+const TOKEN_PRINTERS = new Set(["gh", "git", "kubectl", "gcloud", "aws", "docker-credential-desktop"]);
+
 /** Changes of files outside the usual work in a project. */
 export const checkWrittenFiles: ClassRule = (invocation, { facts }) => {
   for (const path of writtenBy(invocation)) {
@@ -69,6 +72,7 @@ export const checkCredentials: ClassRule = (invocation, { facts }) => {
   const printing = Object.hasOwn(PRINTERS_OF_SECRETS, name) ? PRINTERS_OF_SECRETS[name] : undefined;
   if (printing && args.some((word) => printing.test(word)))
     return { class: "credential-access", effect: "prints stored keys or passwords" };
+  if (!TOKEN_PRINTERS.has(name)) return undefined;
   const line = args.slice(0, 6).join(" ");
   if (
     (name === "gh" && /^auth token\b/.test(line)) ||
@@ -95,9 +99,10 @@ export function filesReadBy(name: string, args: readonly string[]): readonly str
   const words =
     PATTERN_FIRST.has(name) && !args.some((word) => /^-[ef]/.test(word)) ? withoutPattern(args) : args;
   // `-F file=@PATH`, `--data=@PATH`, `if=PATH`; identities of ssh programs are used and not shown.
-  const isIdentity = (at: number) => /^(?:scp|rsync|sftp)$/.test(name) && words[at - 1] === "-i";
+  const isIdentity = (at: number) => words[at - 1] === "-i" && /^(?:scp|rsync|sftp)$/.test(name);
   return words.flatMap((word, at) => {
     if (isIdentity(at) || word.length > 4_096) return [];
+    if (word !== "" && !/[=@;\s]/.test(word)) return word;
     const path = word.slice(Math.max(word.lastIndexOf("="), word.lastIndexOf("@")) + 1).split(";")[0] ?? "";
     return (path === word ? [word] : [word, path]).filter(
       (candidate) => candidate !== "" && !/\s/.test(candidate),

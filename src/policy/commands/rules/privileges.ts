@@ -62,16 +62,21 @@ function isOpenMode(word: string): boolean {
 
 /** Settings of the machine. */
 export const checkSystemSettings: ClassRule = ({ name, args }) => {
-  if (hasOption(args, /^(?:--help|--version|-h)$/)) return undefined;
-  const lists =
-    (name === "mount" && operandsOf(args, /^-t$/).length === 0) ||
-    hasOption(args, /^(?:-L|-S|--list|--list-.*|status|-s|-v)$/);
-  if (SETTINGS_PROGRAMS.has(name) && !lists)
-    return { class: "system-settings", effect: "changes settings of the machine" };
   const verbs = Object.hasOwn(SETTING_VERBS, name) ? SETTING_VERBS[name] : undefined;
-  if (verbs && args.some((word) => verbs.test(word)))
-    return { class: "system-settings", effect: "changes settings of the machine" };
-  if (name === "defaults" && /^(?:write|delete)$/.test(subcommandOf(args).verb))
-    return { class: "system-settings", effect: "changes settings of macOS" };
-  return undefined;
+  const changes =
+    (SETTINGS_PROGRAMS.has(name) && !listsSettings(name, args)) ||
+    (verbs !== undefined && args.some((word) => verbs.test(word)));
+  const changesDefaults = name === "defaults" && /^(?:write|delete)$/.test(subcommandOf(args).verb);
+  if ((!changes && !changesDefaults) || hasOption(args, /^(?:--help|--version|-h)$/)) return undefined;
+  return {
+    class: "system-settings",
+    effect: `changes settings of ${changesDefaults ? "macOS" : "the machine"}`,
+  };
 };
+
+function listsSettings(name: string, args: readonly string[]): boolean {
+  return (
+    (name === "mount" && operandsOf(args, /^-t$/).length === 0) ||
+    hasOption(args, /^(?:-L|-S|--list|--list-.*|status|-s|-v)$/)
+  );
+}

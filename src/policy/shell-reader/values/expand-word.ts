@@ -26,6 +26,12 @@ const MAX_FIELDS = 1_024;
  * several possible values give one field per value. Glob patterns are not expanded; unknown text becomes UNKNOWN.
  */
 export function expandWord(word: Word, expander: Expander): Expansion {
+  const [only] = word;
+  // Most words are one plain text.
+  if (word.length === 1 && only?.kind === "text" && (only.quoted || !/[{~]/.test(only.text))) {
+    expander.meter.step(2 + 2 * only.text.length);
+    return { fields: only.quoted || /\S/.test(only.text) ? [only.text] : [], isCut: false };
+  }
   const sequences = combine(parseBraces(word), expander.meter);
   const fields: string[] = [];
   for (const sequence of sequences.slice(0, MAX_FIELDS))
