@@ -8,7 +8,7 @@ export function numberChoices({ choices = [] }: ApprovalDetails): readonly strin
   return choices.map((choice, index) => `${index + 1}. ${choice}`);
 }
 
-/** Reads a person's answer: numbers stand for choices, and every other text is the answer itself. */
+/** Parses a person's answer. Numbers select choices; any other text is the answer itself. */
 export function parseClarification(text: string, { choices = [], several }: ApprovalDetails): string {
   const words = text.trim();
   if (choices.includes(words) || !/^\d+(?:[\s,]+\d+)*$/.test(words)) return words;

@@ -6,11 +6,11 @@ import type { CommandFacts, Match } from "./command-classes.ts";
 
 /** Files and folders with secrets, by the last components of their path. */
 const CREDENTIALS = CREDENTIAL_PATHS.map((path) => path.split("/"));
-/** The same entries by their first component, so that most components of a path need only one lookup. */
+/** The entries by their first component, so that one lookup settles most components of a path. */
 const CREDENTIALS_BY_NAME = new Map(
   CREDENTIALS.map(([first = ""]) => [first, CREDENTIALS.filter(([name]) => name === first)]),
 );
-/** Files beside credentials that hold none. */
+/** Files next to credentials that contain no secret. */
 const PUBLIC_FILES = /\/\.ssh\/(?:known_hosts[^/]*|config|authorized_keys2?|[^/]*\.pub)$|\/\.aws\/config$/;
 const PRIVATE_KEY = /^id_(?:rsa|dsa|ecdsa|ed25519)$/;
 const SYSTEM_SECRETS =
@@ -33,7 +33,7 @@ const STARTUP_FOLDERS = [
 const SYSTEM_FOLDERS = new Set(
   "etc usr boot bin sbin lib lib32 lib64 libx32 var opt root proc sys System Library Applications".split(" "),
 );
-/** Files of a repository whose commands git runs; its samples do not run. */
+/** Files of a repository from which git runs commands. Sample hooks are not run. */
 const GIT_CODE = /\/\.git\/(?:modules\/.+\/)?(?:hooks\/[^/]*(?<!\.sample)|config(?:\.worktree)?)$/;
 const PSEUDO_FILES = /^\/(?:proc\/self\/(?:fd|task)\/|var\/(?:tmp|folders)\/)/;
 /** Folders of a profile or a board whose files do not determine what Hermes may do. */
@@ -41,7 +41,7 @@ const AGENT_WORK_FOLDERS = /^(?:profiles\/[^/]+\/)?(?:cache|logs|sandboxes|(?:.*
 const PROJECT_RULES = /\/\.hermes\/rules\.yaml$/;
 const MANAGED_FOLDER = "/etc/hermes";
 
-/** The absolute path of a word; a relative one in an unknown folder starts with an unknown component. */
+/** The absolute form of a path. In an unknown folder, a relative path gets an unknown first component. */
 export function locate(path: string, cwd: string | undefined): string {
   const rooted = path.startsWith(UNKNOWN) ? `/${path}` : path;
   return resolvePath(rooted, cwd ?? `/${UNKNOWN}`) ?? "/";
@@ -70,8 +70,8 @@ function isCredential(absolute: string, facts: CommandFacts): boolean {
 }
 
 /**
- * Whether an absolute path is a file with credentials, or a public one beside them. `homes` are homes of profiles. The only
- * list of such files, for commands as well as for file tools.
+ * Whether an absolute path is a file with credentials, or a public file next to them. `homes` are homes of profiles. Commands
+ * and file tools both use this list.
  */
 export function findCredential(
   absolute: string,
@@ -126,7 +126,7 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Whether a link to this path gives files of Hermes a second name. */
+/** Whether a link to this path would give settings of Hermes a second path. */
 export function judgeLinked(path: string, cwd: string | undefined, facts: CommandFacts): Match | undefined {
   const absolute = locate(path, cwd);
   const contains = [...agentHomes(facts), MANAGED_FOLDER].some((home) => isWithin(home, absolute));
@@ -146,12 +146,12 @@ function isAgentSecret(absolute: string, home: string): boolean {
 function startsWithNames(parts: readonly string[], at: number, names: readonly string[]): boolean {
   return names.every((name, index) => {
     const part = parts[at + index] ?? "";
-    // A pattern without letters, such as `.*`, means "all files" and not a disguised name.
+    // A pattern without letters, such as `.*`, means "all files" and is no disguise.
     return part === name || (isPattern(part) && /[a-z]/i.test(part) && matchesName(part, name));
   });
 }
 
-/** Whether the name of a file says that it holds keys, passwords or tokens of a project. */
+/** Whether a file is likely to contain keys, passwords or tokens of a project, judging by its name. */
 export function isSecretFile(path: string): boolean {
   const last = path.split("/").at(-1) ?? "";
   return isEnvFile(path) || PRIVATE_KEY.test(last) || SECRET_NAMES.test(last);

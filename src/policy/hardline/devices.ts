@@ -29,7 +29,7 @@ export function isMemory(path: string, cwd: string | undefined): boolean {
   return /^\/dev\/(?:k?mem|port|nvram)$/.test(resolveDevice(path, cwd) ?? "");
 }
 
-/** Resolves only paths that can lead to /dev: every word of every program is checked here, and hardly any does. */
+/** Skips paths that cannot lead to /dev, which saves time: every argument of every program is checked. */
 function resolveDevice(path: string, cwd: string | undefined): string | undefined {
   return path.includes("dev") || cwd?.includes("dev") ? resolvePath(path, cwd) : undefined;
 }

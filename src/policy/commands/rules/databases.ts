@@ -23,7 +23,7 @@ const RESET_TASKS: readonly (readonly [RegExp, RegExp])[] = [
   [/^(?:mix)$/, /^ecto\.(?:drop|reset)\b/],
 ];
 
-/** SQL and its tools. */
+/** Commands that drop or empty databases. */
 export const checkDatabases: ClassRule = ({ name, args, texts, input }) => {
   if (SQL_CLIENTS.test(name)) {
     for (const text of [...texts, ...input]) {

@@ -6,7 +6,7 @@ import { isEnvTemplate, judgeRead, judgeWrite, locate } from "../sensitive-paths
 import { writtenBy } from "../written-files.ts";
 import type { ClassRule } from "./class-rule.ts";
 
-/** Programs whose words name files without showing their content, or are texts, not files. */
+/** Programs that do not print the content of files in their arguments, or whose arguments are not files. */
 const BLIND_PROGRAMS = new Set(
   `ls ll stat test [ file du df chmod chown mkdir rmdir touch cd pushd echo printf git gh ssh ssh-add ssh-keygen ssh-copy-id
   sftp mosh realpath readlink basename dirname which type export local declare alias set true : exit return kubectl helm
@@ -40,7 +40,7 @@ const PRINTERS_OF_SECRETS: Readonly<Record<string, RegExp>> = {
 /** Programs with a verb that prints a token or a password. */
 const TOKEN_PRINTERS = new Set(["gh", "git", "kubectl", "gcloud", "aws", "docker-credential-desktop"]);
 
-/** Changes of files outside the usual work in a project. */
+/** Changing files outside the usual work in a project. */
 export const checkWrittenFiles: ClassRule = (invocation, { facts }) => {
   for (const path of writtenBy(invocation)) {
     const match = judgeWrite(path, invocation.cwd, facts);
@@ -53,7 +53,7 @@ export const checkWrittenFiles: ClassRule = (invocation, { facts }) => {
   return undefined;
 };
 
-/** `cp .env.example .env`: loses nothing as long as the target does not exist. */
+/** Whether it is `cp .env.example .env`, which loses nothing as long as the target does not exist. */
 function fillsTemplate({ name, args }: Invocation): boolean {
   const [source = "", , ...more] = operandsOf(args);
   return name === "cp" && more.length === 0 && isEnvTemplate(source);
@@ -89,7 +89,7 @@ export const checkCredentials: ClassRule = (invocation, { facts }) => {
   return undefined;
 };
 
-/** The files that the words of a program may name for reading. */
+/** The arguments of a program that may be files which it reads. */
 export function filesReadBy(name: string, args: readonly string[]): readonly string[] {
   if (name === "find") {
     const { commands, roots } = parseFindArguments(args);
@@ -98,7 +98,7 @@ export function filesReadBy(name: string, args: readonly string[]): readonly str
   if (BLIND_PROGRAMS.has(name) || name === "") return [];
   const words =
     PATTERN_FIRST.has(name) && !args.some((word) => /^-[ef]/.test(word)) ? withoutPattern(args) : args;
-  // `-F file=@PATH`, `--data=@PATH`, `if=PATH`; identities of ssh programs are used and not shown.
+  // Paths in `-F file=@PATH`, `--data=@PATH` and `if=PATH` count too. Programs of ssh use an identity without showing it.
   const isIdentity = (at: number) => words[at - 1] === "-i" && /^(?:scp|rsync|sftp)$/.test(name);
   return words.flatMap((word, at) => {
     if (isIdentity(at) || word.length > 4_096) return [];

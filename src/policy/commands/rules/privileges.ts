@@ -37,7 +37,7 @@ export const checkPrivileges: ClassRule = ({ name, args }) => {
   return { class: "privileged", effect: "runs a program with the rights of another user" };
 };
 
-/** Permissions and owners of files. */
+/** Opening files to other users, and changing the owner of whole folders. */
 export const checkPermissions: ClassRule = ({ name, args }) => {
   if (name === "chmod") {
     const isOpen = args.some((word) => /^[0-7]?[0-7]?[0-7][2367]$/.test(word) || isOpenMode(word));
@@ -60,7 +60,7 @@ function isOpenMode(word: string): boolean {
   return word.split(",").some((part) => /^[ug]*[oa][ugoa]*[+=][rxXst]*w/.test(part));
 }
 
-/** Settings of the machine. */
+/** Changing settings of the machine. */
 export const checkSystemSettings: ClassRule = ({ name, args }) => {
   const verbs = Object.hasOwn(SETTING_VERBS, name) ? SETTING_VERBS[name] : undefined;
   const changes =

@@ -4,7 +4,7 @@ import type { ClassRule } from "./class-rule.ts";
 
 const FORCED = /^\/f$/i;
 
-/** Commands of Windows, including those from WSL and Git Bash. */
+/** Destructive commands of Windows, also from WSL and Git Bash. */
 export const checkWindows: ClassRule = ({ name, args, upstream }) => {
   const destroys = (effect: string): Match => ({ class: "windows-destruction", effect });
   const program = name.endsWith(".exe") ? name.slice(0, -".exe".length) : name;
