@@ -10,8 +10,8 @@ export function numberChoices({ choices = [] }: ApprovalDetails): readonly strin
 }
 
 /**
- * Reads a person's answer: numbers stand for choices, and every other text is the answer itself. A number without a choice is
- * refused, because it is a slip and not an answer.
+ * Parses a person's answer. Numbers select choices; any other text is the answer itself. A number without a choice is refused as
+ * a slip.
  */
 export function parseClarification(text: string, { choices = [], several }: ApprovalDetails): string {
   const words = text.trim();

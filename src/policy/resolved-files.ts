@@ -3,21 +3,21 @@ import type { UsedFile } from "./command-effects.ts";
 import { isPattern } from "./hardline/protected-folders.ts";
 import { UNKNOWN } from "./shell-reader/scope.ts";
 
-/** A file under the path that a call names, and under its path without symbolic links. */
+/** A file with its path as given and its path without symbolic links. */
 export interface ResolvedFile {
   readonly path: string;
-  /** Equal to `path` where no link leads elsewhere. */
+  /** Equal to `path` if the path contains no symbolic link. */
   readonly real: string;
 }
 
 type ResolveLinks = (path: string) => Promise<string>;
 
-/** More files than this are judged by the path that the call names. */
+/** The number of files whose links are resolved; further files keep the path as given. */
 const MAX_RESOLVED = 200;
 
 /**
- * Finds where links lead. Rules and classes know `roots` by the paths in the settings, so a file in a root is named by that
- * path, even if the root itself is behind a link.
+ * Resolves symbolic links. Rules and classes use the paths of `roots` as they are in the settings, so the path of a file in a
+ * root begins with that path even if links lead to the root.
  */
 export async function resolveFiles(
   files: readonly UsedFile[],

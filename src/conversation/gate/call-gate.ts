@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { DecidedCall } from "../../agent/events.ts";
 import type { AskedCall, CallGate } from "../../agent/run-tools.ts";
 import type { Approval, ApprovalDetails, ApprovalState } from "../../approvals/approval.ts";
@@ -189,7 +189,7 @@ function hashCall(tool: string, input: string): string {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error; // arguments that need repair are compared as they are
   }
-  return createHash("sha256").update(`${tool}\0${canonical}`).digest("hex");
+  return hash("sha256", `${tool}\0${canonical}`);
 }
 
 function sortKeys(value: unknown): unknown {

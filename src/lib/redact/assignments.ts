@@ -7,7 +7,7 @@ import { isSecretName } from "./secret-names.ts";
 const ASSIGNMENT = /(?<![\w.-])([\w.-]{3,80})(\\{0,3}["']\]?)?([ \t]{0,8})(=>|:=|=(?!=)|:(?!:))([ \t]{0,8})/g;
 const MIN_LENGTH = 4;
 const LOOKAHEAD = 96; // limit for inspecting a value that may be rejected; without it the running time would be quadratic
-/** Characters after a value that the decision depends on. */
+/** The number of characters after a value that the finding depends on. */
 const TRAILING_CONTEXT = 3;
 
 /** The left side of an assignment. */

@@ -1,12 +1,12 @@
 import type { Invocation } from "../shell-reader/invocation.ts";
 import { operandsOf } from "./arguments.ts";
 
-/** The launcher, the bundled program and its sources, under any folder. */
+/** The launcher, the bundled program and its entry file, in any folder. */
 const HERMES_PROGRAM = /(?:^|\/)(?:hermes(?:-agent)?(?:@[\w.-]+)?(?:\.\w+)?|main\.cjs|src\/main\.ts)$/i;
-/** Programs that run the script or the package that one of their words names. */
+/** Programs that run the script or package named in their arguments. */
 export const RUNNERS =
   /^(?:node(?:js)?|bun|bunx|deno|tsx|ts-node|npx|pnpx|npm|pnpm|yarn|corepack|sh|bash|dash|zsh|ksh|source|\.)$/;
-/** The words that Hermes gets from an invocation; undefined if it runs another program. */
+/** The arguments that Hermes gets from an invocation; undefined if the invocation does not run Hermes. */
 export function hermesArguments({ name, program, args }: Invocation): readonly string[] | undefined {
   if (HERMES_PROGRAM.test(program) || name === "hermes") return args;
   if (!RUNNERS.test(name)) return undefined;
@@ -14,7 +14,7 @@ export function hermesArguments({ name, program, args }: Invocation): readonly s
   return at < 0 ? undefined : args.slice(at + 1);
 }
 
-/** The command of Hermes that an invocation runs, such as `kanban create`; undefined if it runs another program. */
+/** The command of Hermes that an invocation runs, such as `kanban create`; undefined if it does not run Hermes. */
 export function hermesCommand(
   invocation: Invocation,
 ): { readonly noun: string; readonly verb: string } | undefined {
@@ -24,5 +24,5 @@ export function hermesCommand(
   return { noun, verb };
 }
 
-/** Options that may stand before the noun and take the next word as their value. */
+/** Options that may precede the noun and take the next argument as their value. */
 const VALUED_OPTIONS = /^(?:-p|-m|--profile|--model|--provider|--board)$/;

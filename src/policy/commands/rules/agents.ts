@@ -3,7 +3,7 @@ import type { Match } from "../command-classes.ts";
 import { hermesArguments, hermesCommand } from "../hermes-command.ts";
 import type { ClassRule } from "./class-rule.ts";
 
-/** Control of Hermes by its own agent. */
+/** Commands with which an agent would control the Hermes that runs it. */
 export const checkAgentControl: ClassRule = ({ name, args }) => {
   if (name !== "hermes") return undefined;
   const [first = "", second = ""] = operandsOf(args, /^(?:-p|--profile)$/);
@@ -20,7 +20,7 @@ export const checkAgentControl: ClassRule = ({ name, args }) => {
 const OTHER_AGENTS =
   /^(?:claude|codex|gemini|opencode|aider|goose|amp|cursor-agent|copilot|crush|qwen|openhands)$/;
 
-/** Another agent, whose calls this session does not decide about. */
+/** Commands that start another agent, whose calls no policy of this session checks. */
 export const checkNestedAgents: ClassRule = (invocation) => {
   const { name, args, remote } = invocation;
   const own = hermesArguments(invocation);

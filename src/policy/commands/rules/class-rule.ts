@@ -1,12 +1,12 @@
 import type { Invocation } from "../../shell-reader/invocation.ts";
 import type { CommandFacts, Match } from "../command-classes.ts";
 
-/** What a rule may use besides the invocation itself. */
+/** What a rule may use besides the invocation. */
 export interface RuleContext {
   readonly facts: CommandFacts;
-  /** Absolute paths of files that an earlier program of the text downloads or decodes. */
+  /** The absolute paths of files that programs of the command download or decode. */
   readonly fetched: ReadonlyMap<string, "remote-code" | "decoded-code">;
-  /** Whether an earlier program of the text downloads or decodes anything. */
+  /** Whether any program of the command downloads or decodes something. */
   readonly fetches: boolean;
 }
 

@@ -9,7 +9,7 @@ const SYSTEMCTL_STARTS = /^(?:enable|reenable|link|preset|add-wants)$/;
 const SYSTEMCTL_OPTIONS =
   /^(?:-[HMtnospP]|--(?:host|machine|type|lines|output|state|property|signal|job-mode|root|kill-whom))$/;
 
-/** Services of the machine. */
+/** Stopping services of the machine, and making them start at boot. */
 export const checkServices: ClassRule = ({ name, args }) => {
   const stops = (): Match => ({ class: "service-control", effect: "stops, restarts or disables a service" });
   const starts = (): Match => ({ class: "scheduled-task", effect: "makes a service run at every start" });
@@ -48,7 +48,7 @@ export const checkServices: ClassRule = ({ name, args }) => {
   }
 };
 
-/** Commands that run later. */
+/** Scheduling commands that run later. */
 export const checkSchedules: ClassRule = ({ name, args, upstream, input }) => {
   const later = (effect: string): Match => ({ class: "scheduled-task", effect });
   if (name === "crontab")
@@ -64,7 +64,7 @@ export const checkSchedules: ClassRule = ({ name, args, upstream, input }) => {
   return undefined;
 };
 
-/** Kills of processes that are selected by a pattern. */
+/** Ending processes that are selected by a pattern. */
 export const checkKills: ClassRule = ({ name, args, upstream }) => {
   const kill = (effect: string): Match => ({ class: "process-kill", effect });
   if (name === "killall" || name === "killall5" || name === "skill")
@@ -89,7 +89,7 @@ export const checkKills: ClassRule = ({ name, args, upstream }) => {
   return undefined;
 };
 
-/** Names that processes of many programs have, and patterns that match nearly everything. */
+/** Names that many processes share, and patterns that match nearly everything. */
 const COMMON_NAMES =
   /^[^\w]*(?:node|nodejs|npm|npx|python[\d.]*|ruby|perl|php|java|deno|bun|go|sh|bash|zsh|fish|ssh|sshd|tmux|screen|code|docker|dockerd|chrome|chromium|firefox|electron|systemd|postgres|mysqld|redis-server|nginx)?[^\w]*$/i;
 const MIN_PATTERN_CHARS = 3;
@@ -109,7 +109,7 @@ function isForced(args: readonly string[]): boolean {
   );
 }
 
-/** The history of commands. */
+/** Removing traces: conversations, the history of commands, logs. */
 export const checkTraces: ClassRule = (invocation) => {
   const { name, args } = invocation;
   const { noun, verb = "" } = hermesCommand(invocation) ?? {};

@@ -5,7 +5,7 @@ const PLAIN_NUMBER = /^-?\d*$/;
 const PLAIN_NAME = /^[A-Za-z_]\w*(?:\[(?:\d+|[@*])\])?$/;
 const MAX_LENGTH = 1_000;
 
-/** Whether the shell could run commands when it evaluates a text, because a value in it is not plainly a number or name. */
+/** Whether evaluating a text could run commands, because a value in it might not be a plain number or name. */
 export function mayRunCode({ as, text }: Evaluation, scope: Scope): boolean {
   if (as === "prompt") return true;
   const plain = text.replace(/^"([^"]*)"$/, "$1");

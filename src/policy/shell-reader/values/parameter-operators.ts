@@ -3,7 +3,7 @@ import { UNKNOWN } from "../scope.ts";
 const MAX_VALUE = 512;
 const MAX_PATTERN = 64;
 
-/** `${value#pattern}` and its like: the value without the shortest or longest part that matches at its start or end. */
+/** `${value#pattern}`, `##`, `%` and `%%`: removes the shortest or longest match at the start or end. */
 export function removePart(value: string, operator: string, pattern: string): string {
   const matcher = globMatcher(pattern, value);
   if (!matcher) return UNKNOWN;
@@ -18,7 +18,7 @@ export function removePart(value: string, operator: string, pattern: string): st
   return value;
 }
 
-/** `${value/pattern/replacement}` and its like. */
+/** `${value/pattern/replacement}` and its variants with `//`, `/#` and `/%`. */
 export function replacePart(value: string, operator: string, pattern: string, replacement: string): string {
   const matcher = globMatcher(pattern, value);
   if (!matcher) return UNKNOWN;
@@ -35,7 +35,7 @@ export function sliceValue(value: string, offset: string, length: string | undef
   return count < 0 ? value.slice(from, value.length + count) : value.slice(from, from + count);
 }
 
-/** `${value,,}` and its like. */
+/** `${value,,}`, `,`, `^` and `^^`. */
 export function changeCase(value: string, operator: string): string {
   const change = (text: string) => (operator.startsWith("^") ? text.toUpperCase() : text.toLowerCase());
   return operator.length > 1 ? change(value) : change(value.slice(0, 1)) + value.slice(1);
@@ -47,7 +47,7 @@ export function matchesGlob(name: string, pattern: string): boolean {
   return matcher !== undefined && new RegExp(`^(?:${matcher})$`, "s").test(name);
 }
 
-/** A regular expression for a glob pattern; undefined if it could take long or either text is not known. */
+/** A regular expression for a glob pattern; undefined if matching could take long, or if either text is unknown. */
 function globMatcher(pattern: string, value: string): string | undefined {
   if (pattern.length > MAX_PATTERN || value.length > MAX_VALUE || pattern.split("*").length > 3)
     return undefined;
