@@ -1,6 +1,6 @@
 import type { CDPSession, Page } from "playwright-core";
 import type { CardsAnswer } from "../src/api/contract/boards.ts";
-import { openDashboard } from "../test/support/dashboard-browser.ts";
+import { launchBrowser, openDashboard } from "../test/support/dashboard-browser.ts";
 import { fillBoard } from "../test/support/fill-board.ts";
 import { loadPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, median } from "./bench.ts";
@@ -16,7 +16,8 @@ export const dashboardBoardBench: Bench = {
   async run() {
     const chromium = loadPart("chromium");
     if (chromium.state !== "running") throw new Error(`Chromium is needed: ${chromium.reason}`);
-    await using dashboard = await openDashboard(chromium.executable);
+    await using browser = await launchBrowser(chromium.executable);
+    await using dashboard = await openDashboard(browser);
     await fillBoard(dashboard.home, "small", 100);
     await fillBoard(dashboard.home, "middle", 1_000);
     await fillBoard(dashboard.home, "large", 10_000);

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useEffect, useRef } from "react";
+import { type KeyboardEvent, useEffect } from "react";
 import { Button, type ButtonProps } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import styles from "./menu.module.css";
@@ -28,9 +28,7 @@ interface MenuProps extends Omit<ButtonProps, "onClick"> {
 
 /** A button that opens a list of actions. Arrows, Home, End and the first letter move; Escape closes. */
 export function Menu({ name, items, ...button }: MenuProps) {
-  const { anchor, panel, id, close } = useFloat<HTMLButtonElement>({
-    onOpen: () => focusFirst(panel.current),
-  });
+  const { anchor, panel, id, close } = useFloat<HTMLButtonElement>({ focusOn: findFirstItem });
   return (
     <>
       <Button {...button} ref={anchor} popoverTarget={id} aria-haspopup="menu" aria-expanded={false} />
@@ -59,21 +57,13 @@ interface FloatingMenuProps {
 
 /** A list of actions beside an element, for as long as it is rendered; one list serves many elements. */
 export function FloatingMenu({ name, items, anchor, onClose }: FloatingMenuProps) {
-  const opener = useRef(document.activeElement);
   const {
     anchor: beside,
     panel,
     id,
     open,
     close,
-  } = useFloat<HTMLElement>({
-    onOpen: () => focusFirst(panel.current),
-    onClose: () => {
-      const { current } = opener;
-      if (current instanceof HTMLElement && current.isConnected) current.focus();
-      onClose();
-    },
-  });
+  } = useFloat<HTMLElement>({ focusOn: findFirstItem, onClose });
   // biome-ignore lint/correctness/useExhaustiveDependencies: it opens once, beside what it was rendered for
   useEffect(() => {
     beside.current = anchor;
@@ -94,8 +84,11 @@ export function FloatingMenu({ name, items, anchor, onClose }: FloatingMenuProps
   );
 }
 
-function focusFirst(panel: HTMLElement | null): void {
-  panel?.querySelector<HTMLElement>("[aria-checked=true], [role^=menuitem]")?.focus();
+/** The first item, or the chosen one in a list of choices. */
+function findFirstItem(panel: HTMLElement): HTMLElement | null {
+  const first = panel.querySelector<HTMLElement>("[role^=menuitem]");
+  const isChoice = first?.getAttribute("role") === "menuitemradio";
+  return (isChoice ? panel.querySelector<HTMLElement>("[aria-checked=true]") : null) ?? first;
 }
 
 function MenuItems({ items, close }: { readonly items: readonly MenuEntry[]; close(): void }) {

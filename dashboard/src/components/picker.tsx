@@ -44,8 +44,8 @@ export function Picker(props: PickerProps) {
           options.findIndex(({ value }) => chosen.includes(value)),
         ),
       );
-      input.current?.focus();
     },
+    focusOn: () => input.current,
   });
   const needle = typed.trim().toLowerCase();
   const fitting = options.filter(({ label: name, value }) =>

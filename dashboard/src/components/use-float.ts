@@ -1,25 +1,38 @@
 import { type RefObject, useEffect, useId, useRef } from "react";
 
-/** A popover that opens beside the element that it belongs to. Escape and a click elsewhere close it, and focus returns. */
-export function useFloat<Anchor extends HTMLElement>({
-  onOpen,
-  onClose,
-}: {
-  onOpen?(): void;
-  onClose?(): void;
-} = {}) {
+interface FloatEvents {
+  /** Just before the popover is shown. */
+  readonly onOpen?: (() => void) | undefined;
+  /** The element that gets the focus with the popover, so that no key pressed right after it is lost. */
+  focusOn(panel: HTMLElement): HTMLElement | null;
+  readonly onClose?: (() => void) | undefined;
+}
+
+/** A popover beside the element that opens it. Escape and a click elsewhere close it, and Escape returns the focus. */
+export function useFloat<Anchor extends HTMLElement>({ onOpen, focusOn, onClose }: FloatEvents) {
   const anchor = useRef<Anchor>(null);
   const panel = useRef<HTMLDivElement>(null);
   const id = useId();
-  const events = useRef({ onOpen, onClose });
+  const events = useRef<FloatEvents>({ onOpen, focusOn, onClose });
   useEffect(() => {
-    events.current = { onOpen, onClose };
+    events.current = { onOpen, focusOn, onClose };
   });
   useEffect(() => {
     const element = panel.current;
     if (element === null) return;
     const listening = new AbortController();
     const place = (): void => placeBeside(anchor, element);
+    element.addEventListener(
+      "beforetoggle",
+      (event) => {
+        if ((event as ToggleEvent).newState !== "open") return;
+        events.current.onOpen?.();
+        for (const earlier of element.querySelectorAll<HTMLElement>("[autofocus]")) earlier.autofocus = false;
+        const first = events.current.focusOn(element);
+        if (first !== null) first.autofocus = true;
+      },
+      { signal: listening.signal },
+    );
     element.addEventListener(
       "toggle",
       (event) => {
@@ -28,10 +41,8 @@ export function useFloat<Anchor extends HTMLElement>({
         if (isOpen) {
           place();
           addEventListener("resize", place, { signal: listening.signal });
-          events.current.onOpen?.();
         } else {
           removeEventListener("resize", place);
-          if (element.contains(document.activeElement)) anchor.current?.focus();
           events.current.onClose?.();
         }
       },

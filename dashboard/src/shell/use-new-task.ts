@@ -1,7 +1,14 @@
-import { useNavigate } from "@tanstack/react-router";
+import { useNavigate, useRouterState } from "@tanstack/react-router";
 
-/** Opens the dialog of a new task, which belongs to the board. */
+/** Opens the dialog of a new task: on the board that is shown, or else on the first one. */
 export function useNewTask(): () => void {
   const navigate = useNavigate();
-  return () => void navigate({ to: "/board", search: { new: true } });
+  const isOnBoard = useRouterState({ select: ({ location }) => /^\/board\/./.test(location.pathname) });
+  return () =>
+    void (isOnBoard
+      ? navigate({
+          to: ".",
+          search: (before: Record<string, unknown>) => ({ ...before, new: true as const }),
+        })
+      : navigate({ to: "/board", search: { new: true } }));
 }

@@ -1,92 +1,63 @@
-import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { findBarriers, look, openDashboard, overflow, pageErrors } from "../../support/dashboard-browser.ts";
+import { cardOf, columnOf, openTestBoard, whenShown } from "../../support/dashboard-board.ts";
+import { findBarriers, look, overflow, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
 import { fillBoard } from "../../support/fill-board.ts";
 import { describeWith } from "../../support/services.ts";
 
-type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
-
-interface Task {
-  readonly id: string;
-  readonly seq: number;
-  readonly status: string;
-}
-
-async function kanban({ home }: Dashboard, ...args: string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await home.hermes(["kanban", ...args]);
-  if (exitCode !== 0) throw new Error(stderr);
-  return stdout;
-}
-
-const create = async (dashboard: Dashboard, title: string, ...args: string[]): Promise<Task> =>
-  JSON.parse(await kanban(dashboard, "create", title, ...args, "--json")) as Task;
-
-const statusOf = async (dashboard: Dashboard, id: string): Promise<string> =>
-  (JSON.parse(await kanban(dashboard, "show", id, "--json")) as { task: Task }).task.status;
-
-const column = (page: Page, status: string): Locator => page.locator(`section[data-status="${status}"]`);
-const card = (page: Page, title: string): Locator => page.locator("[data-card]").filter({ hasText: title });
-
-/** The board, once its cards or its emptiness are there. */
-async function openBoard(dashboard: Dashboard, path = "/board/default", ...rest: object[]): Promise<Page> {
-  const page = await dashboard.page(path, rest[0]);
-  await page.locator("section[data-status], table").first().waitFor();
-  return page;
-}
-
 describeWith("chromium", "the board", ({ executable }) => {
+  const { dashboard } = shareDashboard(executable);
+
   test("B4: a card that is dragged in one browser moves in another and on the board, with no request but the stream", async () => {
-    await using dashboard = await openDashboard(executable);
-    const task = await create(dashboard, "Write the release notes", "--assignee", "default");
-    await create(dashboard, "Stays where it is", "--assignee", "default");
-    const [mine, other] = [await openBoard(dashboard), await openBoard(dashboard)];
-    const untouched = await card(other, "Stays where it is").elementHandle();
+    const board = await openTestBoard(dashboard());
+    const task = await board.create("Write the release notes", "--assignee", "default");
+    await board.create("Stays where it is", "--assignee", "default");
+    const [mine, other] = [await board.open(), await board.openElsewhere()];
+    const untouched = await cardOf(other, "Stays where it is").elementHandle();
     const requests: string[] = [];
     other.on("request", (request) => requests.push(request.url()));
-    await card(mine, "Write the release notes").dragTo(column(mine, "done"));
+    await cardOf(mine, "Write the release notes").dragTo(columnOf(mine, "done"));
     await mine.getByRole("dialog").getByRole("textbox").fill("They are written");
     await mine.getByRole("dialog").getByRole("button", { name: "Complete" }).click();
     await mine.getByText("Moved to Done, 1 of 1").waitFor();
-    await column(other, "done").getByText("Write the release notes").waitFor();
-    expect(await statusOf(dashboard, task.id)).toBe("done");
+    await columnOf(other, "done").getByText("Write the release notes").waitFor();
+    expect(await board.statusOf(task.id)).toBe("done");
     expect(requests).toEqual([]);
     // The other card is the same element: the change has drawn nothing else again.
     expect(await untouched?.evaluate((element) => element.isConnected)).toBe(true);
-    await kanban(dashboard, "create", "Created elsewhere");
-    await column(other, "ready").getByText("Created elsewhere").waitFor();
+    await board.create("Created elsewhere");
+    await columnOf(other, "ready").getByText("Created elsewhere").waitFor();
     expect(requests).toEqual([]);
     expect([...pageErrors(mine), ...pageErrors(other)]).toEqual([]);
   });
 
   test("a drop that is not possible says why, a refused move goes back with the server's sentence, and a move is undone", async () => {
-    await using dashboard = await openDashboard(executable);
-    const parent = await create(dashboard, "Comes first", "--assignee", "default");
-    await create(dashboard, "Comes second", "--parent", parent.id);
-    const page = await openBoard(dashboard);
-    await card(page, "Comes first").dragTo(column(page, "running"));
+    const board = await openTestBoard(dashboard());
+    const parent = await board.create("Comes first", "--assignee", "default");
+    await board.create("Comes second", "--parent", parent.id);
+    const page = await board.open();
+    await cardOf(page, "Comes first").dragTo(columnOf(page, "running"));
     await page.getByText("was not moved: A dispatcher starts tasks that are ready.").waitFor();
-    await card(page, "Comes second").dragTo(column(page, "ready"));
+    await cardOf(page, "Comes second").dragTo(columnOf(page, "ready"));
     await page.getByText("“Comes second” was not moved: It waits for #1 Comes first.").waitFor();
-    await column(page, "todo").getByText("Comes second").waitFor();
-    await card(page, "Comes first").dragTo(column(page, "blocked"));
+    await columnOf(page, "todo").getByText("Comes second").waitFor();
+    await cardOf(page, "Comes first").dragTo(columnOf(page, "blocked"));
     await page.getByRole("dialog").getByRole("textbox").fill("Wait");
     await page.keyboard.press("Control+Enter");
-    await column(page, "blocked").getByText("Comes first").waitFor();
+    await columnOf(page, "blocked").getByText("Comes first").waitFor();
     await page.getByRole("button", { name: "Undo" }).click();
-    await column(page, "ready").getByText("Comes first").waitFor();
-    await expect.poll(() => statusOf(dashboard, parent.id)).toBe("ready");
+    await columnOf(page, "ready").getByText("Comes first").waitFor();
+    await expect.poll(() => board.statusOf(parent.id)).toBe("ready");
   });
 
   test("B15: keyboard only: from the board to the answer of a blocked task", async () => {
-    await using dashboard = await openDashboard(executable);
-    await create(dashboard, "Some other task", "--assignee", "default");
-    const task = await create(dashboard, "Migrate the tables", "--assignee", "default");
-    await kanban(dashboard, "block", task.id, "Drop the two rows?", "--kind", "needs_input");
-    const page = await openBoard(dashboard);
-    await page.goto(dashboard.url);
+    const board = await openTestBoard(dashboard(), "default"); // where the key for the board leads
+    await board.create("Some other task", "--assignee", "default");
+    const task = await board.create("Migrate the tables", "--assignee", "default");
+    await board.kanban("block", task.id, "Drop the two rows?", "--kind", "needs_input");
+    const page = await dashboard().tab();
     await page.getByText("Live", { exact: true }).waitFor({ state: "attached" });
     for (const key of ["g", "b"]) await page.keyboard.press(key);
-    await card(page, "Migrate the tables").waitFor();
+    await cardOf(page, "Migrate the tables").waitFor();
     for (const key of ["j", "l", "Enter"]) await page.keyboard.press(key);
     await page.getByRole("complementary", { name: `Task #${task.seq}` }).waitFor();
     await page.getByText("Drop the two rows?").first().waitFor();
@@ -96,17 +67,22 @@ describeWith("chromium", "the board", ({ executable }) => {
     await page.getByText("Answered; the task goes on.").waitFor();
     await page.keyboard.press("Escape"); // leaves the field
     await page.keyboard.press("Escape"); // closes the drawer
-    await column(page, "ready").getByText("Migrate the tables").waitFor();
-    expect(await statusOf(dashboard, task.id)).toBe("ready");
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Migrate the tables");
+    await columnOf(page, "ready").getByText("Migrate the tables").waitFor();
+    expect(await board.statusOf(task.id)).toBe("ready");
+    const focused = () => page.evaluate(() => document.activeElement?.textContent);
+    await expect.poll(focused).toBe("Migrate the tables");
+    // The focus follows the card when another process moves it.
+    await board.kanban("block", task.id, "One more thing", "--kind", "needs_input");
+    await columnOf(page, "blocked").getByText("Migrate the tables").waitFor();
+    await expect.poll(focused).toBe("Migrate the tables");
   });
 
   test("keyboard only: moving, priority, selecting and the menu of a card; a move is announced once", async () => {
-    await using dashboard = await openDashboard(executable);
-    await create(dashboard, "First", "--priority", "3", "--assignee", "default");
-    await create(dashboard, "Second", "--assignee", "default");
-    const page = await openBoard(dashboard);
-    await card(page, "First").waitFor();
+    const board = await openTestBoard(dashboard());
+    await board.create("First", "--priority", "3", "--assignee", "default");
+    await board.create("Second", "--assignee", "default");
+    const page = await board.open();
+    await cardOf(page, "First").waitFor();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("2");
@@ -123,7 +99,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     await said.waitFor();
     expect(await said.count()).toBe(1);
     await page.keyboard.press("Escape");
-    await card(page, "First").getByRole("link").focus();
+    await cardOf(page, "First").getByRole("link").focus();
     await page.keyboard.press("x");
     await page.getByText("1 selected").waitFor();
     expect(await findBarriers(page)).toEqual([]);
@@ -132,12 +108,12 @@ describeWith("chromium", "the board", ({ executable }) => {
   });
 
   test("several cards are changed at once, and each that is refused is named with its reason", async () => {
-    await using dashboard = await openDashboard(executable);
-    for (const title of ["Alpha", "Beta"]) await create(dashboard, title, "--assignee", "default");
-    const waiting = await create(dashboard, "Gamma", "--parent", "1");
-    const page = await openBoard(dashboard);
+    const board = await openTestBoard(dashboard());
+    for (const title of ["Alpha", "Beta"]) await board.create(title, "--assignee", "default");
+    const waiting = await board.create("Gamma", "--parent", "1");
+    const page = await board.open();
     for (const title of ["Alpha", "Beta", "Gamma"])
-      await card(page, title).click({ modifiers: ["Shift"], position: { x: 8, y: 60 } });
+      await cardOf(page, title).click({ modifiers: ["Shift"], position: { x: 8, y: 60 } });
     await page.getByText("3 selected").waitFor();
     await page
       .getByRole("toolbar", { name: "Selected tasks" })
@@ -151,18 +127,18 @@ describeWith("chromium", "the board", ({ executable }) => {
     await page.getByRole("dialog", { name: "Not changed" }).getByText("Gamma").waitFor();
     await page.getByRole("dialog").getByText("It has to be ready first.").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
-    await column(page, "done").getByText("Beta").waitFor();
-    expect(await statusOf(dashboard, waiting.id)).not.toBe("done");
+    await columnOf(page, "done").getByText("Beta").waitFor();
+    expect(await board.statusOf(waiting.id)).not.toBe("done");
   });
 
   test("B5: every column can be reached at 320, 1024 and 1440 pixels, by mouse and by touch", async () => {
-    await using dashboard = await openDashboard(executable);
-    await create(dashboard, "Ready one", "--assignee", "default");
-    await create(dashboard, "Asks for help", "--triage");
-    const done = await create(dashboard, "Done one");
-    await kanban(dashboard, "complete", done.id, "--summary", "ok");
+    const board = await openTestBoard(dashboard());
+    await board.create("Ready one", "--assignee", "default");
+    await board.create("Asks for help", "--triage");
+    const done = await board.create("Done one");
+    await board.kanban("complete", done.id, "--summary", "ok");
     for (const width of [1440, 1024]) {
-      const page = await openBoard(dashboard, "/board/default", { size: { width, height: 800 } });
+      const page = await board.openElsewhere("", { size: { width, height: 800 } });
       for (const name of ["Triage", "Todo", "Scheduled", "Ready", "Running", "Blocked", "Review", "Done"]) {
         const section = page.getByRole("region", { name: new RegExp(`^${name}, `) });
         await section.scrollIntoViewIfNeeded();
@@ -172,32 +148,32 @@ describeWith("chromium", "the board", ({ executable }) => {
       }
       expect(await overflow(page)).toBe(0);
     }
-    const phone = await openBoard(dashboard, "/board/default", { size: { width: 320, height: 640 } });
+    const phone = await board.openElsewhere("", { size: { width: 320, height: 640 } });
     for (const [chip, title] of [
       ["Triage 1", "Asks for help"],
       ["Ready 1", "Ready one"],
       ["Done 1", "Done one"],
     ] as const) {
       await phone.getByRole("button", { name: chip }).click();
-      await card(phone, title).waitFor();
+      await cardOf(phone, title).waitFor();
     }
-    const more = await card(phone, "Done one").getByRole("button").boundingBox();
+    const more = await cardOf(phone, "Done one").getByRole("button").boundingBox();
     expect(Math.min(more?.width ?? 0, more?.height ?? 0)).toBeGreaterThanOrEqual(40);
     expect(await overflow(phone)).toBe(0);
   });
 
   test("B12: script, HTML, control characters and turned text in titles, bodies and comments are text", async () => {
-    await using dashboard = await openDashboard(executable);
+    const board = await openTestBoard(dashboard());
     const evil = `<img src=x onerror="document.title='owned'"><script>alert(1)</script> \u202egnp.exe`;
-    const task = await create(dashboard, evil, "--body", `[click](javascript:alert(1)) ${evil}`);
-    await kanban(dashboard, "comment", task.id, `${evil} [link](javascript:alert(2))`);
-    const page = await openBoard(dashboard);
+    const task = await board.create(evil, "--body", `[click](javascript:alert(1)) ${evil}`);
+    await board.kanban("comment", task.id, `${evil} [link](javascript:alert(2))`);
+    const page = await board.open();
     let dialogs = 0;
     page.on("dialog", (dialog) => {
       dialogs += 1;
       void dialog.dismiss();
     });
-    await card(page, "onerror").click();
+    await cardOf(page, "onerror").click();
     await page.getByRole("tabpanel").getByText("onerror").first().waitFor();
     expect(await page.locator("main img, aside img, aside script, a[href^='javascript:']").count()).toBe(0);
     expect(await page.title()).not.toBe("owned");
@@ -206,58 +182,58 @@ describeWith("chromium", "the board", ({ executable }) => {
   });
 
   test("B13: two boards in two tabs, and a late answer of one never lands in the other", async () => {
-    await using dashboard = await openDashboard(executable);
-    await kanban(dashboard, "boards", "create", "other");
-    await create(dashboard, "On the first board");
-    await kanban(dashboard, "--board", "other", "create", "On the other board");
-    const first = await openBoard(dashboard);
+    const board = await openTestBoard(dashboard());
+    const otherBoard = await openTestBoard(dashboard());
+    await board.create("On the first board");
+    await otherBoard.create("On the other board");
+    const first = await board.open();
     const second = await first.context().newPage();
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    await second.route("**/api/boards/default/cards**", async (route) => {
+    await second.route(`**/api/boards/${board.slug}/cards**`, async (route) => {
       await held;
       await route.continue().catch(() => undefined); // the page may have given the request up
     });
-    await second.goto(`${dashboard.url}/board/default`);
+    await second.goto(`${dashboard().url}${board.path}`);
     await second.getByRole("heading", { level: 1 }).getByRole("button").click();
-    await second.getByRole("menuitemradio", { name: /other/i }).click();
-    await card(second, "On the other board").waitFor();
+    await second.getByRole("menuitemradio", { name: new RegExp(otherBoard.slug, "i") }).click();
+    await cardOf(second, "On the other board").waitFor();
     release();
-    await kanban(dashboard, "--board", "other", "create", "Later on the other board");
-    await card(second, "Later on the other board").waitFor();
-    expect(await card(second, "On the first board").count()).toBe(0);
-    await kanban(dashboard, "create", "Later on the first board");
-    await card(first, "Later on the first board").waitFor();
-    expect(await card(first, "other board").count()).toBe(0);
+    await otherBoard.create("Later on the other board");
+    await cardOf(second, "Later on the other board").waitFor();
+    expect(await cardOf(second, "On the first board").count()).toBe(0);
+    await board.create("Later on the first board");
+    await cardOf(first, "Later on the first board").waitFor();
+    expect(await cardOf(first, "other board").count()).toBe(0);
   });
 
   test("filters are in the address, change what is shown and what enters, and are given to another browser by it", async () => {
-    await using dashboard = await openDashboard(executable);
-    await create(dashboard, "Fix the login", "--assignee", "default");
-    await create(dashboard, "Draw a picture", "--assignee", "default");
-    const page = await openBoard(dashboard);
+    const board = await openTestBoard(dashboard());
+    await board.create("Fix the login", "--assignee", "default");
+    await board.create("Draw a picture", "--assignee", "default");
+    const page = await board.open();
     await page.keyboard.press("/");
     await page.keyboard.type("login");
-    await card(page, "Draw a picture").waitFor({ state: "detached" });
+    await cardOf(page, "Draw a picture").waitFor({ state: "detached" });
     await page.getByText("1 of 2 tasks").waitFor();
     await expect.poll(() => new URL(page.url()).search).toBe("?q=login");
-    await create(dashboard, "Paint the wall");
-    await create(dashboard, "Another login");
-    await card(page, "Another login").waitFor();
-    expect(await card(page, "Paint the wall").count()).toBe(0);
-    const other = await openBoard(dashboard, "/board/default?q=login");
-    await card(other, "Fix the login").waitFor();
+    await board.create("Paint the wall");
+    await board.create("Another login");
+    await cardOf(page, "Another login").waitFor();
+    expect(await cardOf(page, "Paint the wall").count()).toBe(0);
+    const other = await board.openElsewhere("?q=login");
+    await cardOf(other, "Fix the login").waitFor();
     expect(await other.locator("[data-card]").count()).toBe(2);
     await other.getByRole("button", { name: "Clear filters" }).click();
-    await card(other, "Paint the wall").waitFor();
+    await cardOf(other, "Paint the wall").waitFor();
   });
 
   test("B14: every control of the dialog for a new task does what it shows", async () => {
-    await using dashboard = await openDashboard(executable);
-    await create(dashboard, "Comes first");
-    const page = await openBoard(dashboard);
+    const board = await openTestBoard(dashboard());
+    await board.create("Comes first");
+    const page = await board.open();
     await page.keyboard.press("c");
     const dialog = page.getByRole("dialog", { name: "New task" });
     await dialog.getByLabel("Title").fill("With everything");
@@ -280,8 +256,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     await dialog.getByLabel("Skills").fill("one, two");
     await dialog.getByRole("button", { name: "Create" }).click();
     await page.getByText(/Created #2/).waitFor();
-    const shown = JSON.parse(await kanban(dashboard, "show", "2", "--json")) as Record<string, unknown>;
-    expect(shown).toMatchObject({
+    expect(await board.show("2")).toMatchObject({
       task: {
         title: "With everything",
         body: "A **body**",
@@ -310,24 +285,23 @@ describeWith("chromium", "the board", ({ executable }) => {
     await dialog.getByLabel("Create another").check();
     await dialog.getByRole("button", { name: "Create" }).click();
     await page.getByText(/Created #3/).waitFor();
-    expect(await statusOf(dashboard, "3")).toBe("scheduled");
+    expect(await board.statusOf("3")).toBe("scheduled");
     await dialog.getByLabel("Title").fill("Vague");
     await dialog.getByLabel("Starts", { exact: true }).selectOption({ label: "After it was specified" });
     await dialog.getByLabel("Create another").uncheck();
     await dialog.getByRole("button", { name: "Create" }).click();
-    await column(page, "triage").getByText("Vague").waitFor();
+    await columnOf(page, "triage").getByText("Vague").waitFor();
   });
 
   test("10,000 tasks: the page has as many elements as with 1,000, and every one of them can be scrolled to", async () => {
-    await using dashboard = await openDashboard(executable);
-    await fillBoard(dashboard.home, "small", 1_000);
-    await fillBoard(dashboard.home, "large", 10_000);
+    await fillBoard(dashboard().home, "small", 1_000);
+    await fillBoard(dashboard().home, "large", 10_000);
     const nodes: number[] = [];
     for (const [slug, count] of [
       ["small", "999"],
       ["large", "9,999"],
     ] as const) {
-      const page = await openBoard(dashboard, `/board/${slug}`);
+      const page = await whenShown(await dashboard().tab(`/board/${slug}`));
       const done = page.getByRole("region", { name: new RegExp(`^Done, ${count} tasks`) });
       await done.getByRole("link").first().waitFor();
       nodes.push(await page.evaluate(() => document.querySelectorAll("*").length));
@@ -337,7 +311,7 @@ describeWith("chromium", "the board", ({ executable }) => {
         box.scrollTop = box.scrollHeight;
       });
       const last = Number(count.replace(",", "")) + 1;
-      await card(page, `Done ${last}`).waitFor();
+      await cardOf(page, `Done ${last}`).waitFor();
       // The scrollbar was right from the start.
       expect(await cards.evaluate((box) => box.scrollHeight)).toBe(height);
       nodes.push(await page.evaluate(() => document.querySelectorAll("*").length));
@@ -349,45 +323,42 @@ describeWith("chromium", "the board", ({ executable }) => {
   });
 
   test("the board, the list and the graph are as they should be in both themes and sizes", async () => {
-    await using dashboard = await openDashboard(executable);
-    const first = await create(
-      dashboard,
+    const board = await openTestBoard(dashboard());
+    const first = await board.create(
       "Fix the login redirect on Safari",
       "--assignee",
       "default",
       "--priority",
       "3",
     );
-    await create(dashboard, "Test the login flow on three browsers", "--parent", first.id, "--priority", "2");
-    await create(
-      dashboard,
+    await board.create("Test the login flow on three browsers", "--parent", first.id, "--priority", "2");
+    await board.create(
       "Add the missing index to the audit table",
       "--assignee",
       "default",
       "--priority",
       "1",
     );
-    const asks = await create(dashboard, "Migrate the billing tables", "--assignee", "default");
-    await kanban(
-      dashboard,
+    const asks = await board.create("Migrate the billing tables", "--assignee", "default");
+    await board.kanban(
       "block",
       asks.id,
       "Two rows have no customer. Drop them, or keep them?",
       "--kind",
       "needs_input",
     );
-    const done = await create(dashboard, "Compress old worker logs", "--assignee", "default");
-    await kanban(dashboard, "complete", done.id, "--summary", "compressed");
-    const page = await openBoard(dashboard);
-    await card(page, "Fix the login").waitFor();
+    const done = await board.create("Compress old worker logs", "--assignee", "default");
+    await board.kanban("complete", done.id, "--summary", "compressed");
+    const page = await board.open();
+    await cardOf(page, "Fix the login").waitFor();
     await look(page, "board");
-    await page.goto(`${dashboard.url}/board/default?view=list`);
+    await page.goto(`${dashboard().url}${board.path}?view=list`);
     await page.getByRole("row").nth(3).waitFor();
     expect(await findBarriers(page)).toEqual([]);
-    await page.goto(`${dashboard.url}/board/default?view=graph`);
+    await page.goto(`${dashboard().url}${board.path}?view=graph`);
     await page.getByRole("link", { name: /Test the login flow/ }).waitFor();
     await look(page, "board-graph");
-    await page.goto(`${dashboard.url}/board/default`);
+    await page.goto(`${dashboard().url}${board.path}`);
     await page.getByRole("button", { name: /New task/ }).click();
     await page.getByRole("dialog").waitFor();
     await look(page, "board-new-task");

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { type Dashboard, openDashboard } from "../../support/dashboard-browser.ts";
+import { type Dashboard, shareDashboard } from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 
 const NINE = 9;
@@ -29,8 +29,45 @@ function countRequests(page: Page, path: string): () => number {
 }
 
 describeWith("chromium", "the live stream", ({ executable }) => {
+  const shared = shareDashboard(executable);
+
+  test("an idle page asks for nothing but its stream", async () => {
+    const dashboard = shared.dashboard();
+    const page = await dashboard.page();
+    await isLive(page);
+    await page.getByRole("heading", { level: 1, name: /Nothing is running/ }).waitFor();
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(request.url()));
+    await page.clock.install();
+    await page.clock.runFor(30_000);
+    expect(requests).toEqual([]);
+  });
+
+  test("while the connection is lost, an answer is refused with a sentence and kept", async () => {
+    const dashboard = shared.dashboard();
+    await ask(dashboard, "Which one?");
+    const page = await dashboard.page();
+    await page.getByRole("button", { name: "Answer" }).click();
+    await dashboard.restart(async () => {
+      await page
+        .getByText(/Connection lost at/)
+        .first()
+        .waitFor();
+      await page.getByRole("textbox", { name: /Answer/ }).fill("This one");
+      await page.keyboard.press("Control+Enter");
+      await page.getByText(/so this was not sent/).waitFor();
+      expect(await page.getByRole("textbox", { name: /Answer/ }).inputValue()).toBe("This one");
+    });
+    await isLive(page);
+    await page.keyboard.press("Control+Enter");
+    await page
+      .getByText(/Answered/)
+      .first()
+      .waitFor();
+  });
+
   test("B1: a server that is restarted under open pages is found again: no page loads anew, nothing is missed", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     const first = await dashboard.page();
     const second = await first.context().newPage();
     await second.goto(dashboard.url);
@@ -57,7 +94,7 @@ describeWith("chromium", "the live stream", ({ executable }) => {
   });
 
   test("B3: nine tabs load and follow over one stream, also after the tab that reads it was closed", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     const first = await dashboard.page();
     await isLive(first);
     const streams = countRequests(first, "/api/events");
@@ -76,40 +113,5 @@ describeWith("chromium", "the live stream", ({ executable }) => {
     await ask(dashboard, "Seen by the rest?");
     await Promise.all(tabs.slice(1).map((tab) => tab.getByText("Seen by the rest?").first().waitFor()));
     expect(streams()).toBe(1);
-  });
-
-  test("an idle page asks for nothing but its stream", async () => {
-    await using dashboard = await openDashboard(executable);
-    const page = await dashboard.page();
-    await isLive(page);
-    await page.getByRole("heading", { level: 1, name: /Nothing is running/ }).waitFor();
-    const requests: string[] = [];
-    page.on("request", (request) => requests.push(request.url()));
-    await page.clock.install();
-    await page.clock.runFor(30_000);
-    expect(requests).toEqual([]);
-  });
-
-  test("while the connection is lost, an answer is refused with a sentence and kept", async () => {
-    await using dashboard = await openDashboard(executable);
-    await ask(dashboard, "Which one?");
-    const page = await dashboard.page();
-    await page.getByRole("button", { name: "Answer" }).click();
-    await dashboard.restart(async () => {
-      await page
-        .getByText(/Connection lost at/)
-        .first()
-        .waitFor();
-      await page.getByRole("textbox", { name: /Answer/ }).fill("This one");
-      await page.keyboard.press("Control+Enter");
-      await page.getByText(/so this was not sent/).waitFor();
-      expect(await page.getByRole("textbox", { name: /Answer/ }).inputValue()).toBe("This one");
-    });
-    await isLive(page);
-    await page.keyboard.press("Control+Enter");
-    await page
-      .getByText(/Answered/)
-      .first()
-      .waitFor();
   });
 });

@@ -1,11 +1,11 @@
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import {
   type Dashboard,
   look,
-  openDashboard,
   overflow,
   pageErrors,
+  shareDashboard,
 } from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 
@@ -22,9 +22,17 @@ async function blockedTask({ home }: Dashboard, title: string, question: string)
 const needs = (page: Page) => page.locator("[data-row-of=needs]");
 
 describeWith("chromium", "the Overview", ({ executable }) => {
+  const shared = shareDashboard(executable);
+  // Nothing waits when the next test begins.
+  afterEach(async () => {
+    const { home } = shared.dashboard();
+    const listed = await home.hermes(["kanban", "list", "--json"]);
+    for (const { id } of listed.json<{ id: string }[]>()) await home.hermes(["kanban", "archive", id]);
+  });
+
   test("a fresh home is told what to do first, and each step is ticked when it is true", async () => {
-    await using dashboard = await openDashboard(executable);
-    const page = await dashboard.page();
+    const dashboard = shared.dashboard();
+    const page = await dashboard.tab();
     await page
       .getByRole("heading", { level: 1, name: "Nothing is running and nothing needs you." })
       .waitFor();
@@ -37,9 +45,9 @@ describeWith("chromium", "the Overview", ({ executable }) => {
   });
 
   test("B15: a question is answered in its row with the keyboard alone, and the task goes on", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     const id = await blockedTask(dashboard, "Migrate the billing tables", "Drop the two rows, or keep them?");
-    const page = await dashboard.page();
+    const page = await dashboard.tab();
     await needs(page).getByText("Drop the two rows, or keep them?").waitFor();
     expect(await page.getByRole("heading", { level: 1 }).textContent()).toContain("one thing needs you");
     await look(page, "overview");
@@ -60,8 +68,8 @@ describeWith("chromium", "the Overview", ({ executable }) => {
   });
 
   test("what another process does is shown without a further request, and nothing moves under the pointer", async () => {
-    await using dashboard = await openDashboard(executable);
-    const page = await dashboard.page();
+    const dashboard = shared.dashboard();
+    const page = await dashboard.tab();
     await page.getByText("Live", { exact: true }).waitFor();
     const first = await blockedTask(dashboard, "First", "First question?");
     await needs(page).getByText("First question?").waitFor();
@@ -79,10 +87,10 @@ describeWith("chromium", "the Overview", ({ executable }) => {
   });
 
   test("B12: markup, script and turned text in a title and a question are text", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     const title = "<img src=x onerror=alert(1)> [x](javascript:alert(1))";
     await blockedTask(dashboard, title, "<script>alert(2)</script> really?");
-    const page = await dashboard.page();
+    const page = await dashboard.tab();
     let dialogs = 0;
     page.on("dialog", (dialog) => {
       dialogs += 1;
@@ -95,9 +103,9 @@ describeWith("chromium", "the Overview", ({ executable }) => {
   });
 
   test("nothing is wider than the window from 320 to 1440 pixels", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     await blockedTask(dashboard, `A title without any space ${"x".repeat(180)}`, "y".repeat(400));
-    const page = await dashboard.page();
+    const page = await dashboard.tab();
     await needs(page)
       .getByText(/y{100}/)
       .waitFor();
@@ -108,9 +116,9 @@ describeWith("chromium", "the Overview", ({ executable }) => {
   });
 
   test("the palette goes to pages and finds tasks; keys and their list can be reached without a mouse", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     await blockedTask(dashboard, "Migrate the billing tables", "Keep them?");
-    const page = await dashboard.page();
+    const page = await dashboard.tab();
     await needs(page).getByText("Keep them?").waitFor();
     await page.keyboard.press("Control+k");
     await page.keyboard.type("billing");

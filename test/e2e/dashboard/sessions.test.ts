@@ -5,9 +5,9 @@ import { openSessionStore, type SessionStore } from "../../../src/sessions/sessi
 import {
   type Dashboard,
   look,
-  openDashboard,
   overflow,
   pageErrors,
+  shareDashboard,
 } from "../../support/dashboard-browser.ts";
 import { fillSessions } from "../../support/fill-sessions.ts";
 import { describeWith } from "../../support/services.ts";
@@ -55,9 +55,11 @@ async function addSession(
 const distanceToEnd = "document.documentElement.scrollHeight - innerHeight - scrollY";
 
 describeWith("chromium", "Sessions", ({ executable }) => {
+  const shared = shareDashboard(executable);
+
   test("a fresh home says how to begin a session; the list, a search and a transcript are shown", async () => {
-    await using dashboard = await openDashboard(executable);
-    const page = await dashboard.page("/sessions");
+    const dashboard = shared.dashboard();
+    const page = await dashboard.tab("/sessions");
     await page.getByText("No sessions yet.").waitFor();
     await look(page, "sessions-empty");
     using store = await openStore(dashboard);
@@ -87,13 +89,13 @@ describeWith("chromium", "Sessions", ({ executable }) => {
   });
 
   test("B7: a transcript opens at its end and follows it; who scrolls up stays where they are", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     using store = await openStore(dashboard);
     const turns = Array.from({ length: 12 }, (_, n) =>
       turn(`t${n}`, `Question ${n}`, `Answer ${n}\n\n${"text ".repeat(300)}`),
     );
     const id = await addSession(dashboard, store, "Long", turns);
-    const page = await dashboard.page(`/sessions/default/${id}`);
+    const page = await dashboard.tab(`/sessions/default/${id}`);
     await page.getByText("Answer 11").waitFor();
     await expect.poll(() => page.evaluate(distanceToEnd)).toBeLessThan(4);
     await recordAll(store, id, turn("t90", "One more", "The latest answer"));
@@ -109,10 +111,10 @@ describeWith("chromium", "Sessions", ({ executable }) => {
   });
 
   test("B6: a session of 5,000 messages opens at its end, with few elements, and older ones come as one scrolls up", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     await dashboard.home.hermes(["sessions", "list"]); // creates the store
     await fillSessions(join(dashboard.home.path, "sessions.sqlite"), 5_000, never, { perSession: 5_000 });
-    const page = await dashboard.page("/sessions/default/20250101_000000_000000");
+    const page = await dashboard.tab("/sessions/default/20250101_000000_000000");
     await page.locator("section[id^=turn-]").last().waitFor();
     await expect.poll(() => page.evaluate(distanceToEnd)).toBeLessThan(4);
     const turns = page.locator("section[id^=turn-]");
@@ -123,14 +125,14 @@ describeWith("chromium", "Sessions", ({ executable }) => {
   });
 
   test("B12: markup, script and terminal sequences in a transcript are text", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     using store = await openStore(dashboard);
     const hostile =
       "<script>alert(1)</script> <b>bold</b> [go](javascript:alert(2)) ![p](http://x.example/p.png)";
     const id = await addSession(dashboard, store, "<i>title</i>\u202egnp.exe", [
       turn("t1", hostile, hostile),
     ]);
-    const page = await dashboard.page(`/sessions/default/${id}`);
+    const page = await dashboard.tab(`/sessions/default/${id}`);
     const foreign: string[] = [];
     page.on("request", (request) => {
       if (!request.url().startsWith(dashboard.url)) foreign.push(request.url());
@@ -149,10 +151,10 @@ describeWith("chromium", "Sessions", ({ executable }) => {
   });
 
   test("a session is renamed, archived with a way back, and deleted after a question", async () => {
-    await using dashboard = await openDashboard(executable);
+    await using dashboard = await shared.openOwn(); // with no other session
     using store = await openStore(dashboard);
     const id = await addSession(dashboard, store, "Before", [turn("t1", "Hello", "Hi.")]);
-    const page = await dashboard.page(`/sessions/default/${id}`);
+    const page = await dashboard.tab(`/sessions/default/${id}`);
     const more = (name: string) => async (): Promise<void> => {
       await page.getByRole("button", { name: "More actions" }).click();
       await page.getByRole("menuitem", { name }).click();
@@ -172,7 +174,7 @@ describeWith("chromium", "Sessions", ({ executable }) => {
   });
 
   test("nothing is wider than the window at 320 pixels", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     using store = await openStore(dashboard);
     const long = `${"x".repeat(300)}\n\n| a | b |\n|---|---|\n| ${"y".repeat(200)} | z |\n\n\`\`\`\n${"w".repeat(300)}\n\`\`\``;
     const id = await addSession(dashboard, store, "t".repeat(120), [turn("t1", long, long)]);

@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
-import { findBarriers, look, openDashboard, pageErrors } from "../../support/dashboard-browser.ts";
+import { findBarriers, look, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 
 describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
+  const shared = shareDashboard(executable);
+
   test("A1, A4: a link signs a browser in, leaves the address, and works once", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     const link = await dashboard.link();
     const page = await dashboard.stranger();
     await page.goto(link);
@@ -20,7 +22,7 @@ describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
   });
 
   test("A2: a stranger sees how to sign in, on every address, and no data", async () => {
-    await using dashboard = await openDashboard(executable);
+    const dashboard = shared.dashboard();
     const page = await dashboard.stranger();
     for (const path of ["/", "/sessions", "/board/default"]) {
       const answers: string[] = [];
@@ -36,7 +38,7 @@ describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
   });
 
   test("A19: signed out elsewhere, a page asks over itself and keeps what was being written", async () => {
-    await using dashboard = await openDashboard(executable);
+    await using dashboard = await shared.openOwn(); // its sign-out would reach the other tests
     const { home } = dashboard;
     const task = await home.hermes([
       "kanban",

@@ -3,44 +3,32 @@ import { dirname } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { runLogPath } from "../../../src/board/supervisor/log/run-log.ts";
-import { look, openDashboard, pageErrors } from "../../support/dashboard-browser.ts";
+import { type BoardTask, openTestBoard, type TestBoard } from "../../support/dashboard-board.ts";
+import { look, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 
-type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
-
-interface Task {
-  readonly id: string;
-  readonly seq: number;
-  readonly title: string;
-  readonly body: string | null;
-  readonly status: string;
-}
-
-async function kanban({ home }: Dashboard, ...args: string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await home.hermes(["kanban", ...args]);
-  if (exitCode !== 0) throw new Error(stderr);
-  return stdout;
-}
-
-const create = async (dashboard: Dashboard, title: string, ...args: string[]): Promise<Task> =>
-  JSON.parse(await kanban(dashboard, "create", title, ...args, "--json")) as Task;
-
-const show = async (dashboard: Dashboard, id: string): Promise<Task> =>
-  (JSON.parse(await kanban(dashboard, "show", id, "--json")) as { task: Task }).task;
-
-/** The drawer of a task, in a browser of its own. */
-async function openTask(dashboard: Dashboard, { id, seq }: Task): Promise<{ page: Page; drawer: Locator }> {
-  const page = await dashboard.page(`/board/default/${id}`);
+/** The drawer of a task in the page that tests share, or in another browser. */
+async function openTask(
+  { path }: TestBoard,
+  { id, seq }: BoardTask,
+  open: (path: string) => Promise<Page>,
+): Promise<{ page: Page; drawer: Locator }> {
+  const page = await open(`${path}/${id}`);
   const drawer = page.getByRole("complementary", { name: `Task #${seq}` });
   await drawer.waitFor();
   return { page, drawer };
 }
 
 describeWith("chromium", "a task", ({ executable }) => {
+  const { dashboard } = shareDashboard(executable);
+
   test("two people edit one title: the later one sees both versions and decides", async () => {
-    await using dashboard = await openDashboard(executable);
-    const task = await create(dashboard, "Fix the login", "--body", "As it was");
-    const [mine, theirs] = [await openTask(dashboard, task), await openTask(dashboard, task)];
+    const board = await openTestBoard(dashboard());
+    const task = await board.create("Fix the login", "--body", "As it was");
+    const [mine, theirs] = [
+      await openTask(board, task, dashboard().tab),
+      await openTask(board, task, dashboard().page),
+    ];
     for (const { drawer } of [mine, theirs])
       await drawer.getByRole("button", { name: "Fix the login" }).click();
     await mine.drawer.getByLabel("Title").fill("Fix the login on Safari");
@@ -51,28 +39,28 @@ describeWith("chromium", "a task", ({ executable }) => {
     await conflict.getByText("This changed elsewhere while you were editing.").waitFor();
     await conflict.getByText("Fix the login everywhere").waitFor();
     await conflict.getByText("Fix the login on Safari").waitFor();
-    expect((await show(dashboard, task.id)).title).toBe("Fix the login everywhere");
+    expect((await board.show(task.id)).task.title).toBe("Fix the login everywhere");
     await mine.drawer.getByRole("button", { name: "Save mine" }).click();
     await mine.drawer.getByRole("heading", { name: "Fix the login on Safari" }).waitFor();
     await theirs.drawer.getByRole("heading", { name: "Fix the login on Safari" }).waitFor();
-    expect((await show(dashboard, task.id)).title).toBe("Fix the login on Safari");
+    expect((await board.show(task.id)).task.title).toBe("Fix the login on Safari");
   });
 
   test("a draft survives changes elsewhere, closing the drawer, a new page and a restart of the server", async () => {
-    await using dashboard = await openDashboard(executable);
-    const task = await create(dashboard, "Write it down", "--body", "As it was");
-    const { page, drawer } = await openTask(dashboard, task);
+    const board = await openTestBoard(dashboard());
+    const task = await board.create("Write it down", "--body", "As it was");
+    const { page, drawer } = await openTask(board, task, dashboard().tab);
     await drawer.getByRole("tabpanel").getByRole("button", { name: "Edit", exact: true }).click();
     const body = drawer.getByLabel("What shall be done").last();
     await body.fill("Half a sentence");
     await drawer.getByLabel("Write a comment.").or(drawer.getByLabel("Message")).fill("Half a comment");
-    await kanban(dashboard, "comment", task.id, "From elsewhere");
+    await board.kanban("comment", task.id, "From elsewhere");
     await drawer.getByText("From elsewhere").waitFor();
     expect(await body.inputValue()).toBe("Half a sentence");
     await drawer.getByRole("button", { name: "Close" }).click();
     await drawer.waitFor({ state: "detached" });
-    await dashboard.restart();
-    await page.goto(`${dashboard.url}/board/default/${task.id}`);
+    await dashboard().restart();
+    await page.goto(`${dashboard().url}${board.path}/${task.id}`);
     await drawer.getByText("Not saved yet").waitFor();
     expect(await body.inputValue()).toBe("Half a sentence");
     expect(await drawer.getByLabel("Message").inputValue()).toBe("Half a comment");
@@ -80,14 +68,14 @@ describeWith("chromium", "a task", ({ executable }) => {
     await body.focus();
     await page.keyboard.press("Control+Enter");
     await page.getByText("Saved", { exact: true }).waitFor();
-    expect((await show(dashboard, task.id)).body).toBe("Half a sentence");
+    expect((await board.show(task.id)).task.body).toBe("Half a sentence");
   });
 
   test("a task is blocked, answered, sent to review, sent back, completed and reopened from the drawer", async () => {
-    await using dashboard = await openDashboard(executable);
-    await dashboard.home.hermes(["profile", "create", "reviewer"]);
-    const task = await create(dashboard, "Go through it all", "--assignee", "default");
-    const { page, drawer } = await openTask(dashboard, task);
+    const board = await openTestBoard(dashboard());
+    await dashboard().home.hermes(["profile", "create", "reviewer"]);
+    const task = await board.create("Go through it all", "--assignee", "default");
+    const { page, drawer } = await openTask(board, task, dashboard().tab);
     const choose = async (name: string | RegExp): Promise<void> => {
       await drawer.getByRole("button", { name: "More actions" }).click();
       await page.getByRole("menuitem", { name }).click();
@@ -129,20 +117,20 @@ describeWith("chromium", "a task", ({ executable }) => {
       .getByText(/review/)
       .first()
       .waitFor();
-    expect((await show(dashboard, task.id)).status).toBe("archived");
+    expect(await board.statusOf(task.id)).toBe("archived");
     expect(pageErrors(page)).toEqual([]);
   });
 
   test("what a task waits for is added and removed, and leads to the other task", async () => {
-    await using dashboard = await openDashboard(executable);
-    const first = await create(dashboard, "Comes first");
-    const second = await create(dashboard, "Comes second");
-    const { page, drawer } = await openTask(dashboard, second);
+    const board = await openTestBoard(dashboard());
+    const first = await board.create("Comes first");
+    const second = await board.create("Comes second");
+    const { page, drawer } = await openTask(board, second, dashboard().tab);
     await drawer.getByRole("button", { name: "Start after…" }).click();
     await drawer.getByLabel("Starts after").fill("first");
     await drawer.getByRole("option", { name: "Start after Comes first" }).click();
     await drawer.getByText(/It waits for #1 Comes first/).waitFor();
-    expect((await show(dashboard, second.id)).status).toBe("todo");
+    expect(await board.statusOf(second.id)).toBe("todo");
     await drawer.getByRole("link", { name: "Comes first" }).click();
     await page.getByRole("complementary", { name: `Task #${first.seq}` }).waitFor();
     await page.goBack();
@@ -152,12 +140,12 @@ describeWith("chromium", "a task", ({ executable }) => {
   });
 
   test("B19: a run whose process is gone is shown with its error, and the task with what can be done", async () => {
-    await using dashboard = await openDashboard(executable);
-    const task = await create(dashboard, "Fails at once", "--assignee", "default", "--max-retries", "1");
+    const board = await openTestBoard(dashboard());
+    const task = await board.create("Fails at once", "--assignee", "default", "--max-retries", "1");
     // Without a model the worker fails, as it does when its process dies.
-    await dashboard.home.hermes(["kanban", "dispatch"], { ownProcess: true });
-    await expect.poll(async () => (await show(dashboard, task.id)).status).toBe("blocked");
-    const { page, drawer } = await openTask(dashboard, task);
+    await dashboard().home.hermes(["kanban", "--board", board.slug, "dispatch"], { ownProcess: true });
+    await expect.poll(async () => await board.statusOf(task.id)).toBe("blocked");
+    const { page, drawer } = await openTask(board, task, dashboard().tab);
     await drawer.getByRole("region", { name: "It failed" }).waitFor();
     await drawer.getByRole("tab", { name: /Runs/ }).click();
     await drawer.getByRole("tabpanel").getByText(/:/).first().waitFor();
@@ -168,15 +156,15 @@ describeWith("chromium", "a task", ({ executable }) => {
   });
 
   test("B7, B8: the log of a run follows its end, stays where one reads, and takes 40,000 lines with few elements", async () => {
-    await using dashboard = await openDashboard(executable);
-    const task = await create(dashboard, "Runs for long", "--assignee", "default");
-    await kanban(dashboard, "claim", task.id);
-    const path = runLogPath(dashboard.home.path, "default", task.id, 1);
+    const board = await openTestBoard(dashboard());
+    const task = await board.create("Runs for long", "--assignee", "default");
+    await board.kanban("claim", task.id);
+    const path = runLogPath(dashboard().home.path, board.slug, task.id, 1);
     await mkdir(dirname(path), { recursive: true });
     const lines = (from: number, to: number): string =>
       Array.from({ length: to - from }, (_, index) => `\x1b[32mline ${from + index}\x1b[0m\n`).join("");
     await writeFile(path, lines(0, 1_000));
-    const page = await dashboard.page(`/board/default/${task.id}?tab=log`);
+    const page = await dashboard().tab(`${board.path}/${task.id}?tab=log`);
     const log = page.getByRole("log");
     await log.getByText("line 999", { exact: true }).waitFor();
     await appendFile(path, "the newest line\n");
@@ -198,9 +186,9 @@ describeWith("chromium", "a task", ({ executable }) => {
   });
 
   test("files are attached, fetched and removed", async () => {
-    await using dashboard = await openDashboard(executable);
-    const task = await create(dashboard, "Has files");
-    const { page, drawer } = await openTask(dashboard, task);
+    const board = await openTestBoard(dashboard());
+    const task = await board.create("Has files");
+    const { page, drawer } = await openTask(board, task, dashboard().tab);
     const name = "<b>notes<i>.txt";
     await drawer
       .getByLabel("Attach")
@@ -218,30 +206,29 @@ describeWith("chromium", "a task", ({ executable }) => {
   });
 
   test("a task that does not exist, or was deleted elsewhere, is said to be gone", async () => {
-    await using dashboard = await openDashboard(executable);
-    const page = await dashboard.page("/board/default/t_ffffffffffff");
+    const board = await openTestBoard(dashboard());
+    const page = await dashboard().tab(`${board.path}/t_ffffffffffff`);
     await page.getByText("There is no such task on this board.").waitFor();
     await page.getByRole("button", { name: "Close" }).click();
     await page.getByText("No tasks yet").waitFor();
-    await expect.poll(() => new URL(page.url()).pathname).toBe("/board/default");
+    await expect.poll(() => new URL(page.url()).pathname).toBe(board.path);
   });
 
   test("the drawer is as it should be in both themes and sizes", async () => {
-    await using dashboard = await openDashboard(executable);
-    const first = await create(dashboard, "Reproduce it in a test");
+    const board = await openTestBoard(dashboard());
+    const first = await board.create("Reproduce it in a test");
     const body = "After signing in, Safari lands on `/`.\n\n- keep *old* links\n- say **what** changed";
-    const task = await create(
-      dashboard,
+    const task = await board.create(
       "Fix the login redirect on Safari",
       "--assignee",
       "default",
       "--body",
       body,
     );
-    await kanban(dashboard, "link", first.id, task.id);
-    await kanban(dashboard, "comment", task.id, "Please keep the old links working.");
-    await create(dashboard, "Publish it", "--parent", task.id);
-    const { page, drawer } = await openTask(dashboard, task);
+    await board.kanban("link", first.id, task.id);
+    await board.kanban("comment", task.id, "Please keep the old links working.");
+    await board.create("Publish it", "--parent", task.id);
+    const { page, drawer } = await openTask(board, task, dashboard().tab);
     await drawer.getByText("Please keep the old links working.").waitFor();
     await drawer
       .getByText(/It waits for/)

@@ -1,4 +1,4 @@
-import { type CSSProperties, memo, useEffect, useRef, useSyncExternalStore } from "react";
+import { type CSSProperties, memo, useLayoutEffect, useRef, useSyncExternalStore } from "react";
 import type { CardReason } from "../../../../../src/api/contract/boards.ts";
 import { Button } from "../../../components/button.tsx";
 import { Icon } from "../../../components/icon.tsx";
@@ -31,12 +31,18 @@ export const Card = memo(function Card({ id, place, of }: CardProps) {
   const element = useRef<HTMLLIElement>(null);
   const link = useRef<HTMLAnchorElement>(null);
   const drag = useCardDrag(id, element);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    const { current } = element;
     const take = (): void => {
       if (marks.takeFocusOrder(id)) link.current?.focus();
     };
-    take();
-    return marks.subscribe(id, take);
+    if (isFocusFree()) take();
+    const stop = marks.subscribe(id, take);
+    return () => {
+      stop();
+      // A move to another column replaces the element, and the focus follows the card.
+      if (current?.contains(document.activeElement)) marks.focus(id, true);
+    };
   }, [marks, id]);
   if (card === undefined) return null;
   const names = [
@@ -73,6 +79,14 @@ export const Card = memo(function Card({ id, place, of }: CardProps) {
     </li>
   );
 });
+
+/** Whether a card that enters the page may take the focus: a person who has gone elsewhere is not called back. */
+function isFocusFree(): boolean {
+  const { activeElement } = document;
+  return (
+    activeElement === null || activeElement === document.body || activeElement.closest("[data-card]") !== null
+  );
+}
 
 function Top({ card }: { readonly card: CardView }) {
   return (

@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { type DashboardHome, openDashboardHome } from "../../../../../test/support/dashboard-home.ts";
 import {
@@ -59,6 +60,17 @@ test("a fresh home needs nobody, and the overview says what it lacks", async () 
     spentTodayUsd: 0,
     lastPassAt: null,
   });
+});
+
+test("a part that cannot be read is a problem beside the others, and an unknown profile is 404", async () => {
+  await using home = await openDashboardHome();
+  await create(home, "Still shown");
+  await writeFile(home.folder.file("sessions.sqlite"), "no database".repeat(1_000));
+  const { facts, spending, problems } = await overview(home);
+  expect(facts).toMatchObject({ ready: 1, spentTodayUsd: 0 });
+  expect(spending.days).toHaveLength(14);
+  expect(problems.map(({ part }) => part)).toEqual(["needs", "spending"]);
+  expect((await home.send("GET", "overview?profile=nobody")).status).toBe(404);
 });
 
 test("what waits for a person is collected from boards, questions, settings and limits", async () => {

@@ -3,9 +3,10 @@ import { AppError } from "../../../../lib/errors.ts";
 import type { Dispatcher, OverviewAnswer, RunningTask } from "../../../contract/overview.ts";
 import type { DashboardData } from "../../dashboard-parts.ts";
 import type { DashboardBoard } from "../../data/board-data.ts";
+import type { ProfileFacts } from "../../data/profile-data.ts";
 import { toEvents } from "../boards/event-view.ts";
 import { collectNeeds } from "./collect-needs.ts";
-import { readSpending } from "./spending.ts";
+import { type DailyUsage, readSpending } from "./spending.ts";
 
 type Problems = OverviewAnswer["problems"][number];
 
@@ -18,7 +19,10 @@ const TOLD: ReadonlySet<string> = new Set([
   ...["board_paused", "board_resumed", "archived", "decomposed"],
 ]);
 
-/** Reads every part of the overview; a part that fails is a problem beside the others. */
+const NO_FACTS: ProfileFacts = { problems: [], dailyCapUsd: null, hasModel: false };
+const NO_USAGE: DailyUsage = { byDay: () => [] };
+
+/** Reads every part of the overview; a part that fails is a problem beside the others. Throws `profile-not-found`. */
 export async function readOverview(
   data: DashboardData,
   profile: string,
@@ -33,7 +37,7 @@ export async function readOverview(
     try {
       return await read();
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
+      if (!(error instanceof AppError) || error.code === "profile-not-found") throw error;
       problems.push({ part, message: error.message, hint: error.hint });
       return fallback;
     }
@@ -46,9 +50,12 @@ export async function readOverview(
     if (part !== undefined) boards.push(part);
   }
   const needs = await attempt("needs", [], () => collectNeeds(data, signal));
-  const facts = await data.profiles.facts(profile);
-  const sessions = await data.profiles.sessions(profile);
-  const spending = readSpending(sessions, Date.now());
+  const facts = await attempt("settings", NO_FACTS, () => data.profiles.facts(profile));
+  const now = Date.now();
+  const spending = await attempt("spending", readSpending(NO_USAGE, now), async () =>
+    readSpending((await data.profiles.sessions(profile)).usage, now),
+  );
+  const profiles = await attempt("profiles", [], () => data.profiles.list());
   const sandboxes = await attempt<OverviewAnswer["sandboxes"] | string>("sandboxes", "", async () => ({
     rows: [...(await data.profiles.sandboxes(profile, signal))],
     problem: null,
@@ -84,7 +91,7 @@ export async function readOverview(
       .slice(0, SHOWN_EVENTS),
     steps: {
       model: facts.hasModel,
-      profile: (await data.profiles.list()).length > 1,
+      profile: profiles.length > 1,
       task: boards.some(({ hasTasks }) => hasTasks),
     },
     problems: problems.filter(({ part }) => part !== "sandboxes"),

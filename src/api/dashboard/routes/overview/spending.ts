@@ -9,6 +9,8 @@ const ZERO: Totals = {
   ...{ reasoningTokens: 0, costUsd: 0, unpriced: 0 },
 };
 
+export type DailyUsage = Pick<SessionStore["usage"], "byDay">;
+
 /** The days of a span as `2026-11-19`, in local time, the first one first. */
 export function localDays(from: number, until: number): string[] {
   const days: string[] = [];
@@ -24,7 +26,7 @@ export function localDays(from: number, until: number): string[] {
 
 /** What each day cost, without gaps. */
 export function totalsByDay(
-  { usage }: Pick<SessionStore, "usage">,
+  usage: DailyUsage,
   from: number,
   until: number,
 ): (Totals & { readonly name: string })[] {
@@ -33,11 +35,11 @@ export function totalsByDay(
 }
 
 /** The spending of a profile in the last days. */
-export function readSpending(sessions: Pick<SessionStore, "usage">, now: number): OverviewAnswer["spending"] {
+export function readSpending(usage: DailyUsage, now: number): OverviewAnswer["spending"] {
   const first = new Date(now);
   first.setHours(0, 0, 0, 0);
   first.setDate(first.getDate() - (DAYS - 1));
-  const days = totalsByDay(sessions, first.getTime(), now).map(({ name, ...totals }) => ({
+  const days = totalsByDay(usage, first.getTime(), now).map(({ name, ...totals }) => ({
     ...totals,
     day: name,
   }));

@@ -137,7 +137,7 @@ export const sessionRoutes: readonly DashboardRoute[] = [
     async handle(call, parts) {
       const { store } = await openSource(call, parts);
       const { by, until = Date.now(), from = until - 30 * DAY_MS } = call.query;
-      const rows = by === "day" ? totalsByDay(store, from, until) : store.usage.byModel(from);
+      const rows = by === "day" ? totalsByDay(store.usage, from, until) : store.usage.byModel(from);
       return { rows: [...rows], total: store.usage.between(from, until), from, until };
     },
   }),
