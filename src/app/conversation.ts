@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { TurnLimits } from "../agent/turn-limits.ts";
 import { type LoadedConfig, requireUsable } from "../config/load-config.ts";
-import type { ResolvedConfig, Statement } from "../config/resolved-config.ts";
+import type { LayerValue, ResolvedConfig } from "../config/resolved-config.ts";
 import type { CompactSessionRequest, SessionCompaction } from "../conversation/compact-session.ts";
 import type { ConversationRequest } from "../conversation/conversation-request.ts";
 import type { OpenConversation } from "../conversation/open-conversation.ts";
@@ -18,13 +18,13 @@ import { createPolicyState, MANAGED_RULES } from "./approvals.ts";
 
 /** The settings that decide a route. Besides `model.base_url`, the stored address and the one that its key was stored with. */
 export function readRouteSettings({ config, settings }: ResolvedConfig): RouteSettings {
-  const validStatements = (key: string) =>
-    (settings.get(key)?.statements ?? []).filter(({ problem }) => problem === undefined);
-  const [address] = validStatements("model.base_url");
-  const addresses = validStatements("model.base_url").filter(({ origin }) => origin !== "flag");
+  const validValues = (key: string) =>
+    (settings.get(key)?.layerValues ?? []).filter(({ problem }) => problem === undefined);
+  const [address] = validValues("model.base_url");
+  const addresses = validValues("model.base_url").filter(({ origin }) => origin !== "flag");
   const find = (onlyStored: boolean): string =>
     String(addresses.find(({ isStored }) => isStored || !onlyStored)?.value ?? "");
-  const isKeyStored = validStatements("model.api_key")[0]?.isStored ?? true;
+  const isKeyStored = validValues("model.api_key")[0]?.isStored ?? true;
   return {
     model: config.model,
     providers: config.providers,
@@ -48,11 +48,11 @@ export function findDefaultRoute(resolved: LoadedConfig): Route | AppError {
 
 /** The `model` settings that apply only to this run: those set by flags, and address and API mode also if set by a variable. */
 export function runOverrides({ settings }: ResolvedConfig): RunOverrides {
-  const find = (key: string): Statement | undefined =>
-    settings.get(key)?.statements.find(({ problem }) => problem === undefined);
+  const find = (key: string): LayerValue | undefined =>
+    settings.get(key)?.layerValues.find(({ problem }) => problem === undefined);
   const findFlag = (key: string): string | undefined => {
-    const statement = find(key);
-    return statement?.origin === "flag" ? String(statement.value) : undefined;
+    const layerValue = find(key);
+    return layerValue?.origin === "flag" ? String(layerValue.value) : undefined;
   };
   const address = find("model.base_url");
   const apiMode = find("model.api_mode");

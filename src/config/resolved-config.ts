@@ -6,7 +6,7 @@ import type { Problem } from "./setting-problem.ts";
 export type Origin = "flag" | "env" | "file" | "default";
 
 /** What one layer sets for a key: a value, or a problem with it. */
-export interface Statement {
+export interface LayerValue {
   readonly origin: Exclude<Origin, "default">;
   /** A flag, a variable, or file:line:column. */
   readonly where: string;
@@ -16,12 +16,12 @@ export interface Statement {
   readonly problem?: string;
 }
 
-/** The effective value of one key and the statements of all layers, highest priority first. */
+/** The effective value of one key, and the values of all layers, highest priority first. */
 export interface Setting {
   readonly key: ConfigKey;
   readonly value: unknown;
   readonly origin: Origin;
-  readonly statements: readonly Statement[];
+  readonly layerValues: readonly LayerValue[];
 }
 
 /** The layers above the defaults, with the location of each value. */
@@ -62,7 +62,7 @@ export function isSetByLayer(key: ConfigKey, { flags, environments, file, rootFi
 /** The configuration when no layer sets anything. */
 export function defaultConfig(keys: readonly ConfigKey[]): ResolvedConfig {
   const settings = new Map(
-    keys.map((key) => [key.key, { key, value: key.default, origin: "default", statements: [] }] as const),
+    keys.map((key) => [key.key, { key, value: key.default, origin: "default", layerValues: [] }] as const),
   );
   return { config: assembleConfig(settings), settings, problems: [] };
 }

@@ -44,6 +44,7 @@ export async function tempHome() {
 /** Commands that only print, change stored data or call an engine: they read no input and start no other Hermes. */
 const SELF_CONTAINED = new Set([
   ...["approvals", "audit", "config", "kanban", "model", "profile", "sandbox", "sessions", "status", "why"],
+  ...["completion", "doctor", "insights", "prompt-size", "tools"],
 ]);
 /** Verbs of these commands that read input, start another Hermes or run until they are stopped. */
 const EXCEPTIONS = new Set(["attach", "daemon", "dispatch", "shell", "supervise", "tail", "watch"]);

@@ -50,7 +50,7 @@ export async function setSetting(
   terminal.note(`${setting} is ${JSON.stringify(value)} in ${profile.configPath}.`);
   const stronger = resolved.settings
     .get(key.key)
-    ?.statements.find((statement) => statement.origin !== "file");
+    ?.layerValues.find((layerValue) => layerValue.origin !== "file");
   if (stronger) terminal.note(`  It has no effect, because ${stronger.where} overrides it.`);
 }
 

@@ -197,7 +197,7 @@ async function write(
   (await context.log()).info("platform set up", { platform: name, keys: changed.map(({ key }) => key) });
   terminal.note(`Saved. ${done}`);
   for (const { key } of changed) {
-    const stronger = resolved.settings.get(key)?.statements.find(({ origin }) => origin !== "file");
+    const stronger = resolved.settings.get(key)?.layerValues.find(({ origin }) => origin !== "file");
     if (stronger !== undefined && !stronger.where.includes(envPath))
       terminal.note(`  ${stronger.where} overrides ${key} while it is set.`);
   }

@@ -67,8 +67,8 @@ export function findModelChanges(
   route: Route,
 ): ModelChange[] {
   const stored = (key: ModelChange["key"]): string | undefined => {
-    const statements = resolved.settings.get(`model.${key}`)?.statements ?? [];
-    const inFile = statements.find(({ origin }) => origin === "file");
+    const layerValues = resolved.settings.get(`model.${key}`)?.layerValues ?? [];
+    const inFile = layerValues.find(({ origin }) => origin === "file");
     return inFile === undefined ? undefined : String(inFile.value);
   };
   // The stored address and format belong to the current provider.
@@ -111,8 +111,8 @@ function withoutAddress(model: CatalogueParts["settings"]["model"]) {
 /** Warnings about settings that override the new model or its window. */
 export function* warnOfOverrides({ resolved }: App, changes: readonly ModelChange[]): Generator<string> {
   for (const { key } of changes) {
-    const statements = resolved.settings.get(`model.${key}`)?.statements ?? [];
-    const stronger = statements.find(({ origin }) => origin !== "file");
+    const layerValues = resolved.settings.get(`model.${key}`)?.layerValues ?? [];
+    const stronger = layerValues.find(({ origin }) => origin !== "file");
     if (stronger !== undefined) yield `${stronger.where} overrides model.${key} while it is set.`;
   }
   const { context_length: tokens } = resolved.config.model;

@@ -83,5 +83,5 @@ function chosenBy({ addressKey, keySource }: Route): string {
 
 /** The flag, variable or line of a file that sets a setting, if any. */
 function originOf({ resolved }: App, key: string): string | undefined {
-  return resolved.settings.get(key)?.statements.find(({ problem }) => problem === undefined)?.where;
+  return resolved.settings.get(key)?.layerValues.find(({ problem }) => problem === undefined)?.where;
 }

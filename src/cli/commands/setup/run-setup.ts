@@ -113,8 +113,8 @@ function* warnings(app: App, changes: readonly SettingChange[]): Generator<strin
   );
   yield* warnOfOverrides(app, keyed);
   for (const { path } of changes.filter(({ path: [section] }) => section !== "model")) {
-    const statements = app.resolved.settings.get(path.join("."))?.statements ?? [];
-    const stronger = statements.find(({ origin }) => origin !== "file");
+    const layerValues = app.resolved.settings.get(path.join("."))?.layerValues ?? [];
+    const stronger = layerValues.find(({ origin }) => origin !== "file");
     if (stronger !== undefined) yield `${stronger.where} overrides ${path.join(".")} while it is set.`;
   }
 }
