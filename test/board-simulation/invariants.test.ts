@@ -111,7 +111,7 @@ describe("the invariants of histories", async () => {
 
   it("two live workers of one task on two hosts are a breach, although each has a run", () => {
     const hosts = ["h1", "h2"].map((id) => new SimulatedHost(id, NO_WORLD));
-    const run = { taskId: "t", taskNumber: 1, supervisor: true, worker: true, frozen: false, deadline: 0 };
+    const run = { taskId: "t", taskNumber: 1, supervisor: true, worker: true, suspended: false, deadline: 0 };
     hosts.forEach(({ runs }, index) => void runs.set(index, { ...run, runId: index, actor: `s${index}` }));
     expect(findWorkerBreach(hosts)).toBe("two workers at one task: runs 0 and 1");
     const [first] = hosts[0]?.runs.values() ?? [];

@@ -42,7 +42,7 @@ const never = new AbortController().signal;
 export class SimulatedDispatchers {
   readonly #world: DispatchersWorld;
   readonly #alive = new Map<string, SimulatedHost>();
-  #born = 0;
+  #started = 0;
   /** Counts claims and pauses of the board, after which the room that a pass has read is outdated. */
   #disturbances = 0;
 
@@ -58,13 +58,13 @@ export class SimulatedDispatchers {
     this.#disturbances++;
   }
 
-  bury(name: string): void {
+  remove(name: string): void {
     this.#alive.delete(name);
   }
 
-  bear(host: SimulatedHost): void {
+  start(host: SimulatedHost): void {
     if (this.#alive.size >= MOST_DISPATCHERS) return;
-    const name = `d${++this.#born}`;
+    const name = `d${++this.#started}`;
     this.#alive.set(name, host);
     const loop = async (): Promise<void> => {
       const random = randomStream(this.#world.seed, name);
@@ -82,7 +82,7 @@ export class SimulatedDispatchers {
   duplicate(name: string): boolean {
     const host = this.#alive.get(name);
     if (host === undefined) return false;
-    void this.#pass(`${name}-${++this.#born}`, name, host).catch((error: unknown) => this.#fail(error));
+    void this.#pass(`${name}-${++this.#started}`, name, host).catch((error: unknown) => this.#fail(error));
     return true;
   }
 

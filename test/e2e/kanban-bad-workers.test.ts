@@ -93,7 +93,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
   );
 
   test(
-    "it prints without end: the log stays bounded, the supervisor stays small, and the end of the output is kept",
+    "it prints endlessly: the log stays bounded, the supervisor stays small, and the end of the output is kept",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("chatter")).id);

@@ -35,7 +35,7 @@ test("A1, D1: a board is created with all its fields, renamed, and given a folde
   expect(await readdir(join(home.path, "kanban", "boards"))).toEqual(["shop"]);
 });
 
-test("the list of an empty board says how to add a task, and a filter that nothing passes says so", async () => {
+test("an empty list says how to add a task, or that no task matches the filter", async () => {
   await using home = await tempHome();
   const list = async (...filter: string[]) => (await home.hermes(["kanban", "list", ...filter])).stdout;
   expect(await list()).toBe("No tasks yet. `hermes kanban create TITLE` adds one.\n");

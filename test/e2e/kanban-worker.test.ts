@@ -107,7 +107,7 @@ describe("a worker that is the agent", () => {
       await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
       try {
         await writeFile(join(lab.root, "shot.png"), picture);
-        const link = `/tmp/hermes-test-${randomUUID()}`; // a path in a text has no spaces, and the temporary folder may have some
+        const link = `/tmp/hermes-test-${randomUUID()}`; // a path in a text has no spaces, but the temporary folder may
         await symlink(lab.root, link);
         await using _link = { [Symbol.asyncDispose]: () => rm(link) };
         const file = join(link, "shot.png");
@@ -283,7 +283,7 @@ describe("a worker that is the agent", () => {
         readFile(path("all.txt"), "utf8"),
         readFile(path("env.txt"), "utf8"),
       ]);
-      expect(all).toContain(`HERMES_KANBAN_RUN_ID=${claimed.run.id}\n`); // the test did see the processes of the run
+      expect(all).toContain(`HERMES_KANBAN_RUN_ID=${claimed.run.id}\n`); // proves that the processes of the run were inspected
       expect(all).not.toContain(canary);
       expect(all).not.toContain(claimed.token);
       expect(env).toContain(`HERMES_HOME=${join(lab.root, "profiles", "coder")}\n`);
@@ -771,7 +771,7 @@ describe.concurrent("a supervisor", () => {
   );
 
   test(
-    "a lease that expires: a worker whose supervisor is suspended ends itself before that",
+    "if it is suspended, its worker ends itself before the lease expires",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
       await lab.addProfile("coder", { answers: [shell("touch started; sleep 300")] });
@@ -799,7 +799,7 @@ describe.concurrent("a supervisor", () => {
   );
 
   test(
-    "a lease that expired: a supervisor that was suspended kills its worker first when it continues, and its writes are refused",
+    "if it was suspended past its lease, it first kills its worker when it continues, and its writes are refused",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
       const claimed = await lab.claim((await lab.add("frozen")).id);

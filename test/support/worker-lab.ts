@@ -172,7 +172,7 @@ export async function openWorkerLab({
       if (started.kind === "failed") throw new Error(started.error);
       return { ...started, cwd };
     },
-    /** Lets a task that pauses after a failure start now. */
+    /** Removes the guards of a task, such as the pause after a failure. */
     unguard: (id: string) =>
       store.forDispatcher.write(OPERATOR, (transaction) => liftGuards(transaction, id), never),
     /** Lets the lease of a run expire, as if it had not been renewed. Only for a board in SQLite. */

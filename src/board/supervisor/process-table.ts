@@ -62,7 +62,7 @@ export async function findProcesses(
 /** Processes read between two turns of the event loop. */
 const ROWS_PER_TURN = 100;
 
-/** Reads synchronously, because asynchronous reads of such short files take four times the CPU. */
+/** Reads synchronously, because asynchronous reads of such short files take several times the CPU. */
 async function readRows(variable: string): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (const [index, pid] of (await listPids()).entries()) {

@@ -105,7 +105,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
         { task_id: id, reason: "worker_leaving" },
       ]);
     stage.host.liveness.set(claimed.run.id, "dead");
-    other.host.liveness.set(claimed.run.id, "dead"); // the other host cannot know this
+    other.host.liveness.set(claimed.run.id, "dead"); // only the worker's own host can observe this
     expect((await stage.tick({}, other)).spawned).toEqual([]);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]); // the worker's own host can
   });

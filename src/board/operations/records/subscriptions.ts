@@ -84,7 +84,7 @@ export function* takeEvents(
   return rows.map(toEvent);
 }
 
-/** Records that a subscriber has been given the events up to this one. */
+/** Records that the events up to this one were delivered to a subscriber. */
 export function* confirmEvents(
   transaction: BoardTransaction,
   key: SubscriptionKey,

@@ -22,7 +22,7 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
   },
   spawned: () => "",
   heartbeat: (_, { text }) => `worker note: ${text("note")}`,
-  // The reason of a move is printed with the move.
+  // The sentence of the move contains the reason.
   commented: ({ actor, payload }) => (payload["is_reason"] === true ? "" : `${actor} commented`),
   worker_ended: () => "",
   attached: ({ actor }, { text }) => `${actor} attached ${text("filename")}`,

@@ -78,7 +78,7 @@ async function openLab() {
   };
 }
 
-test("a filter that a repository defines for itself is not run; one of the person is", async () => {
+test("a filter that the repository defines is not run; a filter of the user is", async () => {
   await using lab = await openLab();
   const { home, repository, git } = lab;
   const ran = join(home, "ran");

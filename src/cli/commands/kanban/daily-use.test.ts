@@ -78,7 +78,7 @@ describe("a board in daily use", () => {
       "which \u001b[31mdatabase shall I use for the sessions of people",
       "who never log out?",
     ]);
-    await line.ok(["comment", "3", "I have seen it"]); // which is not why it is blocked
+    await line.ok(["comment", "3", "I have seen it"]); // this comment is not the reason for the block
     await line.ok(["create", "Later", "--scheduled-at", "2099-01-31"]);
     await line.ok(["create", "Mine"]);
     await line.ok(["claim", "5"]);
