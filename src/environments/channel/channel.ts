@@ -13,7 +13,7 @@ import { type RunningShell, type ShellCommand, startShell } from "./start-shell.
 export interface Transport extends ShellCommand {
   /** A shell that was started early and waits for its first line. */
   readonly started?: RunningShell | undefined;
-  /** A snippet that runs once before the first command: init files, variables. Its output is dropped. */
+  /** A snippet that runs once before the first command, for example to source init files. Its output is dropped. */
   readonly prelude?: string;
   /** How long the prelude may take. */
   readonly preludeMs?: number | undefined;

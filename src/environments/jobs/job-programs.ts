@@ -290,9 +290,9 @@ done
 `;
 
 /**
- * Fields: FOLDER ROWS COLUMNS PID. Without PID, the terminal is the one that the job has recorded; with PID, the one of the
- * child of that process, because a sandbox has terminals of its own. The kernel notifies the programs on the terminal of a new size. If the size is unchanged,
- * it is changed twice, so that the programs redraw for a viewer that has just attached.
+ * Fields: FOLDER ROWS COLUMNS PID. Without PID, resizes the terminal that the job has recorded; with PID, the terminal of that
+ * process's child, because a sandbox has its own terminals. If the size is unchanged, it is changed twice: the kernel notifies
+ * programs only of a new size, and they must redraw for a viewer that has just attached.
  */
 export const RESIZE = `
 terminal=
