@@ -16,11 +16,11 @@ interface Engine {
 }
 
 /** A home whose containers and images are removed at the end. */
-async function openHome({ backend, client, image, env: engine }: Engine) {
+async function openHome({ backend, client: binary, image, env: engine }: Engine) {
   const home = await tempHome();
   const env = {
     ...engine,
-    HERMES_DOCKER_BINARY: client,
+    HERMES_DOCKER_BINARY: binary,
     TERMINAL_ENV: backend,
     TERMINAL_DOCKER_IMAGE: image,
     TERMINAL_DOCKER_NETWORK: "off",
@@ -29,12 +29,12 @@ async function openHome({ backend, client, image, env: engine }: Engine) {
   };
   const hermes = (args: string[]) => home.hermes(args, { env });
   const sandbox = (...args: string[]) => hermes(["sandbox", ...args]);
-  const ask = async (...args: string[]) =>
-    (await run(client, args, { env: { ...process.env, ...engine } })).stdout.trim();
+  const client = async (...args: string[]) =>
+    (await run(binary, args, { env: { ...process.env, ...engine } })).stdout.trim();
   return {
     hermes,
     sandbox,
-    client: ask,
+    client,
     async exec(task: string, command: string) {
       const { exitCode, stdout, stderr } = await sandbox("exec", "--task", task, "--", command);
       expect(exitCode, stderr).toBe(0);
@@ -47,7 +47,7 @@ async function openHome({ backend, client, image, env: engine }: Engine) {
     },
     async [Symbol.asyncDispose]() {
       for (const { name } of (await sandbox("list", "--json")).json<{ name: string }[]>()) {
-        await ask("rm", "-f", "-v", name);
+        await client("rm", "-f", "-v", name);
       }
       await sandbox("prune", "--all");
       await home[Symbol.asyncDispose]();

@@ -6,9 +6,9 @@ import { LABEL } from "../spec/labels.ts";
 
 /**
  * What the records say about a container. `named`: a record names it as the sandbox of a task. `orphan`: no record names
- * it. `unknown`: the records of its profile cannot be read. `left`: its only owner process has exited.
+ * it. `unknown`: the records of its profile cannot be read. `abandoned`: its only owner process has exited.
  */
-export type RecordStatus = "named" | "orphan" | "unknown" | "left";
+export type RecordStatus = "named" | "orphan" | "unknown" | "abandoned";
 
 /** How long stopped containers are kept. */
 export interface KeepRules {
@@ -42,7 +42,7 @@ export async function loadRecordStatuses(
     if (!known.has(labels[LABEL.profileId] ?? "")) return "unknown";
     const owner = parseIdentity(labels[LABEL.owner] ?? "");
     const hasOwnerExited = owner !== undefined && (await checkLiveness(owner, signal)) === "dead";
-    return hasOwnerExited ? "left" : "orphan";
+    return hasOwnerExited ? "abandoned" : "orphan";
   };
 }
 
@@ -67,7 +67,7 @@ export function keptUntil(
   { lifetimeSeconds, stoppedTtlSeconds }: KeepRules,
 ): number | undefined {
   const since = stoppedSince(container);
-  if (since === undefined || recordStatus === "left") return since;
+  if (since === undefined || recordStatus === "abandoned") return since;
   if (recordStatus === "orphan") return since + orphanMaxAgeMs(lifetimeSeconds);
   return stoppedTtlSeconds === 0 ? undefined : since + stoppedTtlSeconds * 1_000;
 }

@@ -187,7 +187,7 @@ describeWith("docker", "reclaimSandboxes", (service) => {
         "sleep",
         "600",
       );
-    const left = await add(serialiseIdentity(dead));
+    const abandoned = await add(serialiseIdentity(dead));
     const stopped = await add(serialiseIdentity(dead));
     await lab.docker("kill", stopped);
     const kept = [
@@ -198,7 +198,7 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     ];
     const rows = await reclaim(lab, Date.now());
     const removed = rows.filter(({ action }) => action === "removed");
-    expect(removed.map((row) => row.id).toSorted()).toEqual([left, stopped].toSorted());
+    expect(removed.map((row) => row.id).toSorted()).toEqual([abandoned, stopped].toSorted());
     expect(removed.map(({ reason }) => reason)).toEqual(
       Array(2).fill("the process that created it has exited"),
     );
