@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { tempHome } from "../support/hermes.ts";
+import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
 
 const run = promisify(execFile);
@@ -56,6 +57,8 @@ async function openHome({ backend, client: binary, image, env: engine }: Engine)
 }
 
 function journeys(engine: Engine) {
+  const isWhole = engine.backend === "docker" || scale.repeatedSnapshotSteps;
+
   test("G8, G10: a snapshot is taken, listed, forked, restored and pruned", async () => {
     await using home = await openHome(engine);
     await home.exec(
@@ -84,24 +87,30 @@ function journeys(engine: Engine) {
       origin: taken.id,
       files_bytes: expect.any(Number),
     });
-    await home.json("fork", "second");
-    expect(await home.exec("second", "cat /etc/mark; ls /workspace")).toBe("later");
+    if (isWhole) {
+      await home.json("fork", "second");
+      expect(await home.exec("second", "cat /etc/mark; ls /workspace")).toBe("later");
+    }
 
     const asked = await home.sandbox("restore", "first");
     expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("--yes") });
     expect(await home.exec("default", "cat /etc/mark")).toBe("later");
     const { before } = await home.json<{ before: string }>("restore", "first", "--yes");
     expect(await home.exec("default", read)).toBe("system\nwork\nscratch");
-    await home.json("restore", before, "--yes");
-    expect(await home.exec("default", "cat /etc/mark")).toBe("later");
+    if (isWhole) {
+      await home.json("restore", before, "--yes");
+      expect(await home.exec("default", "cat /etc/mark")).toBe("later");
+    }
 
     const dry = await home.json<{ name: string; action: string }[]>("prune", "--all", "--dry-run");
     expect(dry.find(({ name }) => name === "first")).toMatchObject({ action: "kept" }); // the copy was created from it
     await home.sandbox("rm", "--task", "copy", "--force");
-    await home.sandbox("rm", "--task", "second", "--force");
+    if (isWhole) await home.sandbox("rm", "--task", "second", "--force");
     await home.sandbox("rm", "--force");
     const gone = await home.json<{ state: string; action: string }[]>("gc");
-    expect(gone.filter(({ state }) => state === "image")).toMatchObject([{ action: "removed" }]);
+    expect(gone.filter(({ state }) => state === "image")).toMatchObject(
+      isWhole ? [{ action: "removed" }] : [],
+    );
     await home.hermes(["profile", "create", "other"]);
     const others = await home.hermes(["-p", "other", "sandbox", "prune", "--all", "--json"]);
     expect(others.json()).toEqual([]); // snapshots of another profile are not listed
