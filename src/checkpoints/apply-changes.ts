@@ -140,9 +140,9 @@ async function replaceFile(staged: string, target: string): Promise<void> {
   } catch (error) {
     if (errnoOf(error) !== "EXDEV") throw error;
     // The file is on another file system that is mounted in the project, so the rename must start there.
-    const beside = `${target}.hermes-rollback`;
-    await cp(staged, beside, { verbatimSymlinks: true, force: true });
-    await rename(beside, target);
+    const temporary = `${target}.hermes-rollback`;
+    await cp(staged, temporary, { verbatimSymlinks: true, force: true });
+    await rename(temporary, target);
   }
 }
 

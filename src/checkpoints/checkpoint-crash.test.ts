@@ -33,10 +33,10 @@ async function openLab(files: number, content: string) {
     folders,
     checkpoints,
     async turn(text: string): Promise<void> {
-      const request = { folder: folders.project, reason: "test", sessionId: undefined, paths: [] };
+      const request = { folder: folders.project, reason: "test", sessionId: undefined };
       const { number } = await checkpoints.take(request, signal);
       for (let file = 0; file < files; file++) await writeFile(join(folders.project, `f${file}`), text);
-      await checkpoints.complete(folders.project, number, [], signal);
+      await checkpoints.complete(folders.project, number, signal);
     },
     async contents(): Promise<ReadonlyMap<string, string>> {
       const names = (await readdir(folders.project)).toSorted();

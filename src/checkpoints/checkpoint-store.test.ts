@@ -46,11 +46,11 @@ async function openLab(settings: Record<string, unknown> = {}) {
     /** A turn that makes a change. */
     async turn(change: () => Promise<void>): Promise<void> {
       const { number } = await checkpoints.take(
-        { folder: project, reason: "terminal", sessionId: "s", paths: [] },
+        { folder: project, reason: "terminal", sessionId: "s" },
         signal,
       );
       await change();
-      await checkpoints.complete(project, number, [], signal);
+      await checkpoints.complete(project, number, signal);
     },
     rollBack: (steps = 1, path?: string) =>
       checkpoints.rollBack(
@@ -188,7 +188,7 @@ test("agent K5: a file behind a link that leads out of the project is not writte
 test("agent K5: the number, age and size of checkpoints are limited", async () => {
   await using lab = await openLab({ max_snapshots: 3, max_file_mb: 1, max_files: 5 });
   await lab.write("large", new Uint8Array(2 * 1024 * 1024));
-  const request = { folder: lab.project, reason: "r", sessionId: undefined, paths: [] };
+  const request = { folder: lab.project, reason: "r", sessionId: undefined };
   expect(await lab.checkpoints.take(request, signal)).toMatchObject({ omitted: ["large"] });
   for (let turn = 0; turn < 5; turn++) await lab.turn(() => lab.write("a", `${turn}`));
   const numbers = async (): Promise<number[]> =>
@@ -216,7 +216,7 @@ test("agent K5: a repository with many files is restored; one with more than the
   expect([await lab.read("d0/f499"), await lab.read("d1/f500")]).toEqual(["499", "500"]);
   await lab.write("more/a", "");
   await lab.write("more/b", "");
-  const request = { folder: lab.project, reason: "r", sessionId: undefined, paths: [] };
+  const request = { folder: lab.project, reason: "r", sessionId: undefined };
   await expect(lab.checkpoints.take(request, signal)).rejects.toThrow("so its files were not saved");
 });
 
@@ -227,7 +227,7 @@ test("agent K5: without git, the checkpoint is refused with a reason that names 
     { ...lab.location, variables: { PATH: bin.path } },
     { options: checkpointOptions.parse({}), clock: lab.clock },
   );
-  const request = { folder: lab.project, reason: "r", sessionId: undefined, paths: [] };
+  const request = { folder: lab.project, reason: "r", sessionId: undefined };
   await expect(checkpoints.take(request, signal)).rejects.toThrow(/git/);
 });
 
@@ -243,7 +243,7 @@ test("agent K5: a program named git in the project, or in a relative folder of t
     { options: checkpointOptions.parse({}), clock: lab.clock },
   );
   for (const folder of [lab.project, join(lab.project, "sub")]) {
-    const taken = await checkpoints.take({ folder, reason: "r", sessionId: undefined, paths: [] }, signal);
+    const taken = await checkpoints.take({ folder, reason: "r", sessionId: undefined }, signal);
     expect(taken.omitted).toEqual([]);
   }
   expect(await exists(join(lab.project, "planted"))).toBe(false);
@@ -252,7 +252,7 @@ test("agent K5: a program named git in the project, or in a relative folder of t
 
 test("agent K5: the home folder and the root folder are not projects", async () => {
   await using lab = await openLab();
-  const request = { folder: "/", reason: "r", sessionId: undefined, paths: [] };
+  const request = { folder: "/", reason: "r", sessionId: undefined };
   await expect(lab.checkpoints.take(request, signal)).rejects.toThrow("/ is not a project");
 });
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { rm, stat } from "node:fs/promises";
+import { lstat, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { AppError } from "../lib/errors.ts";
@@ -15,7 +15,7 @@ import { findProject } from "./find-project.ts";
 import type { CheckpointOptions } from "./options.ts";
 import { planRollback } from "./plan-rollback.ts";
 import { openPrivateModes, type PrivateModes } from "./private-modes.ts";
-import { saveTree } from "./save-tree.ts";
+import { saveTree, split } from "./save-tree.ts";
 import { createUndoInEdited } from "./undo-in-edited.ts";
 
 /** The files of a project before a turn or a rollback changed them. */
@@ -35,8 +35,6 @@ export interface TakeRequest {
   readonly folder: string;
   readonly reason: string;
   readonly sessionId: string | undefined;
-  /** Files that are about to be written and are saved even if they are ignored. */
-  readonly paths: readonly string[];
 }
 
 export interface RollbackRequest {
@@ -54,6 +52,8 @@ export interface RollbackResult {
   readonly merged: readonly string[];
   /** Files that were not changed, because the user has edited the same lines or they are now outside the project. */
   readonly kept: readonly string[];
+  /** Files that git ignores and that have changed since: checkpoints do not contain them. */
+  readonly ignored: readonly string[];
   /** The changes as a patch. */
   readonly patch: string;
 }
@@ -90,9 +90,8 @@ export function createCheckpoints(
         const modes = await openPrivateModes(join(location.folder, `modes-${key}.json`));
         const project: Project = {
           ...{ location, root, key, git, modes },
-          async save(paths) {
-            const forced = paths.map((path) => relative(root, path));
-            const saved = await saveTree(location, root, { key, forced, limits, modes, prefix: "" }, signal);
+          async save() {
+            const saved = await saveTree(location, root, { key, limits, modes, prefix: "" }, signal);
             await modes.store();
             return saved;
           },
@@ -146,11 +145,11 @@ export function createCheckpoints(
 
   return {
     /** Saves the files before a change. Pass the returned number to `complete` after the change. */
-    take({ folder, reason, sessionId, paths }: TakeRequest, signal: AbortSignal) {
+    take({ folder, reason, sessionId }: TakeRequest, signal: AbortSignal) {
       return withProject(
         folder,
         async (project) => {
-          const { tree, omitted } = await project.save(paths);
+          const { tree, omitted } = await project.save();
           const taken = { takenAt: clock.now(), reason, sessionId, before: tree, after: undefined };
           const number = await store(project, taken);
           await prune(project);
@@ -161,7 +160,7 @@ export function createCheckpoints(
     },
 
     /** Saves the files after the change. */
-    complete(folder: string, number: number, paths: readonly string[], signal: AbortSignal): Promise<void> {
+    complete(folder: string, number: number, signal: AbortSignal): Promise<void> {
       return withProject(
         folder,
         async (project) => {
@@ -169,7 +168,7 @@ export function createCheckpoints(
             (checkpoint) => checkpoint.number === number,
           );
           if (found === undefined) return;
-          const { tree } = await project.save(paths);
+          const { tree } = await project.save();
           // Nothing has changed, so there is nothing to undo.
           if (tree === found.before) await project.git.run(["update-ref", "-d", refOf(project.key, number)]);
           else await putCheckpoint(project.git, project.key, { ...found, after: tree });
@@ -201,7 +200,8 @@ export function createCheckpoints(
                 ? `There is no checkpoint of ${root}.`
                 : `There are only ${found.length} checkpoints of ${root}.`,
             );
-          const { tree: now } = await project.save([]);
+          const { tree: now } = await project.save();
+          const ignored = await listChangedIgnored(project, found[0]?.takenAt ?? 0);
           const turns: (readonly Change[])[] = [];
           for (const [index, { before, after }] of found.entries())
             turns.push(await compareTrees(git, before, after ?? found[index + 1]?.before ?? now));
@@ -240,10 +240,11 @@ export function createCheckpoints(
               restored: restored.filter(isWritten),
               merged: merged.filter(isWritten),
               kept: [...kept, ...skipped],
+              ignored,
               patch,
             };
           }
-          return { project: root, restored, merged, kept, patch };
+          return { project: root, restored, merged, kept, ignored, patch };
         },
         signal,
       );
@@ -259,7 +260,7 @@ interface Project {
   readonly key: string;
   readonly git: CheckpointGit;
   readonly modes: PrivateModes;
-  save(paths: readonly string[]): ReturnType<typeof saveTree>;
+  save(): ReturnType<typeof saveTree>;
 }
 
 function refOf(key: string, number: number): string {
@@ -280,6 +281,17 @@ async function finishRollback({ git, key, root, modes }: Project): Promise<reado
   const { skipped } = await applyChanges(git, root, modes, await compareTrees(git, row.before, row.after));
   await git.run(["update-ref", "-d", pendingRef(key)]);
   return skipped;
+}
+
+/** Lists ignored files that have changed since. Ignored folders are skipped, because they may contain very many files. */
+async function listChangedIgnored({ git, root }: Project, since: number): Promise<string[]> {
+  const args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+  const files = split(await git.run(args)).filter((path) => !path.endsWith("/"));
+  const changed = files.map(async (path) => {
+    const found = await unlessMissing(lstat(join(root, path)));
+    return found !== undefined && found.mtimeMs >= since ? [path] : [];
+  });
+  return (await Promise.all(changed)).flat();
 }
 
 /** Stores a checkpoint as a commit: its message holds the data, and its parents protect both trees from git's pruning. */

@@ -12,8 +12,6 @@ export interface SaveLimits {
 
 export interface SaveRequest {
   readonly key: string;
-  /** Files that are saved even if they are ignored. */
-  readonly forced: readonly string[];
   readonly limits: SaveLimits;
   readonly modes: PrivateModes;
   /** The path of the folder in the project, with a slash at its end; empty for the project itself. */
@@ -34,13 +32,13 @@ export interface SavedTree {
 export async function saveTree(
   location: StoreLocation,
   folder: string,
-  { key, forced, limits, modes, prefix }: SaveRequest,
+  { key, limits, modes, prefix }: SaveRequest,
   signal: AbortSignal,
 ): Promise<SavedTree> {
   const git = createCheckpointGit(location, { workTree: folder, index: `index-${key}` }, signal);
   const listed = split(await git.run([...LIST, "--others", "--modified"]));
   const inner = listed.filter((path) => path.endsWith("/"));
-  const files = [...new Set([...listed.filter((path) => !path.endsWith("/")), ...forced])];
+  const files = listed.filter((path) => !path.endsWith("/"));
   const known = split(await git.run([...LIST, "--cached"]));
   if (new Set([...known, ...files]).size > limits.maxFiles)
     throw new AppError(
@@ -67,7 +65,7 @@ export async function saveTree(
       location,
       join(folder, path),
       {
-        ...{ forced: [], limits, modes, prefix: prefix + path },
+        ...{ limits, modes, prefix: prefix + path },
         key: `${key}-${Buffer.from(path).toString("hex")}`,
       },
       signal,

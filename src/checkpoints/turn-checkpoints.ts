@@ -34,7 +34,7 @@ export function createTurnCheckpoints(
 
   async function take(reason: string, signal: AbortSignal): Promise<number | undefined> {
     try {
-      const { number, omitted } = await checkpoints.take({ folder, sessionId, reason, paths: [] }, signal);
+      const { number, omitted } = await checkpoints.take({ folder, sessionId, reason }, signal);
       if (omitted.length > 0 && number === 1)
         onNotice(`Checkpoints do not include large files, such as ${omitted.slice(0, 3).join(", ")}.`);
       return number;
@@ -74,7 +74,7 @@ export function createTurnCheckpoints(
       taken = undefined;
       if (number === undefined) return;
       await checkpoints
-        .complete(folder, number, [], AbortSignal.timeout(END_TIMEOUT_MS))
+        .complete(folder, number, AbortSignal.timeout(END_TIMEOUT_MS))
         .catch((error: unknown) =>
           onNotice(`The files at the end of this turn could not be saved: ${messageOf(error)}`),
         );

@@ -222,22 +222,6 @@ describeWith("docker", "hermes sandbox refuses", (service) => {
     expect(await home.containers()).toEqual([]);
   });
 
-  test("an image without a shell: exit code 125 with the reason, and no container remains", async () => {
-    const home = shared;
-    const image = `hermes-test-bare-${randomBytes(4).toString("hex")}`;
-    const archive = join(home.folder, "bare.tar");
-    await writeFile(archive, Buffer.alloc(10_240)); // an empty archive
-    await home.docker("import", archive, image);
-    try {
-      const run = await home.exec("echo never", { env: { TERMINAL_DOCKER_IMAGE: image } });
-      expect(run).toMatchObject({ exitCode: 125, stdout: "" });
-      expect(run.stderr).toMatch(/Check that the image has `sh`/);
-      expect(await home.containers()).toEqual([]);
-    } finally {
-      await home.docker("rmi", image);
-    }
-  });
-
   test("after all these errors the home is still usable", async () => {
     expect(await shared.exec("echo usable")).toMatchObject({ exitCode: 0, stdout: "usable\n", stderr: "" });
   });
@@ -366,7 +350,7 @@ describeWith("docker", "a sandbox of hermes", (service) => {
   }, 600_000);
 });
 
-describeWith("docker", "looking after sandboxes", (service) => {
+describeWith("docker", "managing sandboxes", (service) => {
   test.concurrent("explain reports the access of the sandbox, and list --json has the fields that scripts rely on", async () => {
     await using home = await openSandboxHome(service);
     const missing = await home.sandbox(["explain"]);

@@ -60,11 +60,11 @@ function open({ folder }: CheckpointFolders) {
 
 async function change(folders: CheckpointFolders, content: string): Promise<void> {
   const checkpoints = open(folders);
-  const request = { folder: folders.project, reason: "test", sessionId: undefined, paths: [] };
+  const request = { folder: folders.project, reason: "test", sessionId: undefined };
   const { number } = await checkpoints.take(request, signal);
   for (let file = 0; file < folders.files; file++)
     await writeFile(join(folders.project, `f${file}`), content);
-  await checkpoints.complete(folders.project, number, [], signal);
+  await checkpoints.complete(folders.project, number, signal);
 }
 
 /** The number of files in the project, and the length and first character of each distinct content. */

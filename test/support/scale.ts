@@ -86,6 +86,9 @@ export const scale = {
    */
   repeatedShellRows: count(false, true),
 
+  /** Whether Podman also repeats the steps of the snapshot journey that make no other calls of the engine. */
+  repeatedSnapshotSteps: count(false, true),
+
   /** Every nth case of a command that is ended midway is tested; n must not divide the number of events. */
   signalCaseStep: count(13, 1),
 

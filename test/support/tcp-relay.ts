@@ -1,11 +1,11 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A port that forwards everything to a server until a test interferes. */
+/** A port that forwards to a server until a test interferes. */
 export interface TcpRelay extends AsyncDisposable {
   readonly port: number;
   /** Breaks all connections; new ones are accepted. */
   cut(): void;
-  /** Stops forwarding in both directions but leaves the connections open. Resolves when a client writes. */
+  /** Stops forwarding in both directions, but leaves the connections open. Resolves when a client writes. */
   freeze(): Promise<void>;
   /** Breaks the next connection once its client has written this many bytes. */
   cutAfterUpload(bytes: number): void;

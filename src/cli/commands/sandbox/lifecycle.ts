@@ -61,7 +61,7 @@ function describeStopped(
   until: number | undefined,
 ): string {
   if (stopped === undefined) return "";
-  if (recordStatus === "left")
+  if (recordStatus === "abandoned")
     return " No command starts it again, because the process that created it has exited; `hermes sandbox gc` removes it.";
   if ((stopped.labels[LABEL.owner] ?? "") !== "") {
     const end = until === undefined ? "" : `; it is kept until ${formatMinute(until)}`;

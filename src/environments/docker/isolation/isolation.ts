@@ -29,7 +29,7 @@ const DEFAULT_CAPABILITIES =
     " ",
   );
 
-/** Paths that the engine mounts into every container; each container has its own. Only /dev/shm takes files. */
+/** Paths that the engine mounts into every container; each container has its own. Only /dev/shm is writable. */
 const ENGINE_MOUNTS =
   /^\/(proc|sys|dev(?!\/shm$))(\/|$)|^\/etc\/(resolv\.conf|hostname|hosts)$|^\/run\/\.containerenv$/;
 

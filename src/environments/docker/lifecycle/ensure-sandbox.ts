@@ -36,7 +36,7 @@ export interface EnsuredSandbox {
 }
 
 /**
- * Returns the running sandbox of a spec, and creates it if needed. In persist mode all processes that ask for the same
+ * Returns the running sandbox of a spec, and creates it if needed. In persist mode all processes that request the same
  * profile and task get the same container, even concurrently, because the engine gives each name only once.
  */
 export async function ensureSandbox(

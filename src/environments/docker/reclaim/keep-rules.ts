@@ -5,11 +5,12 @@ import { loadRecords, type SandboxStore } from "../lifecycle/sandbox-record.ts";
 import { LABEL } from "../spec/labels.ts";
 
 /**
- * How a container relates to the records. `named`: a record names it as the sandbox of a task. `orphan`: no record
- * names it. `unknown`: the records of its profile cannot be read. `left`: it belongs to one process, which has exited.
+ * What the records say about a container. `named`: a record names it as the sandbox of a task. `orphan`: no record names
+ * it. `unknown`: the records of its profile cannot be read. `abandoned`: its only owner process has exited.
  */
-export type RecordStatus = "named" | "orphan" | "unknown" | "left";
+export type RecordStatus = "named" | "orphan" | "unknown" | "abandoned";
 
+/** How long stopped containers are kept. */
 export interface KeepRules {
   readonly lifetimeSeconds: number;
   /** 0 means never. */
@@ -41,7 +42,7 @@ export async function loadRecordStatuses(
     if (!known.has(labels[LABEL.profileId] ?? "")) return "unknown";
     const owner = parseIdentity(labels[LABEL.owner] ?? "");
     const hasOwnerExited = owner !== undefined && (await checkLiveness(owner, signal)) === "dead";
-    return hasOwnerExited ? "left" : "orphan";
+    return hasOwnerExited ? "abandoned" : "orphan";
   };
 }
 
@@ -54,7 +55,7 @@ export function stoppedSince({
 }: Pick<Container, "state" | "createdAt" | "startedAt" | "finishedAt">): number | undefined {
   if (state === "created") return createdAt;
   if (state !== "exited" && state !== "dead" && state !== "removing") return undefined;
-  // An end before the last start belongs to an earlier start; the machine crashed at an unknown time since then.
+  // An end before the last start belongs to an earlier run: the machine crashed at an unknown time after the last start.
   if (finishedAt === undefined || finishedAt < (startedAt ?? 0)) return undefined;
   return finishedAt;
 }
@@ -66,7 +67,7 @@ export function keptUntil(
   { lifetimeSeconds, stoppedTtlSeconds }: KeepRules,
 ): number | undefined {
   const since = stoppedSince(container);
-  if (since === undefined || recordStatus === "left") return since;
+  if (since === undefined || recordStatus === "abandoned") return since;
   if (recordStatus === "orphan") return since + orphanMaxAgeMs(lifetimeSeconds);
   return stoppedTtlSeconds === 0 ? undefined : since + stoppedTtlSeconds * 1_000;
 }

@@ -128,7 +128,7 @@ async function whileFrozen<Result>(
       `The sandbox cannot be paused while it is copied (${freeze.complaint}). Files that are being written may be inconsistent.`,
     );
   }
-  return await work(); // awaited here, because the work must end before the freeze is disposed
+  return await work(); // awaited, so that the work ends before the freeze is disposed
 }
 
 /** Packs the in-memory folders, and the kept folders that our process cannot copy faithfully; returns the packed paths. */

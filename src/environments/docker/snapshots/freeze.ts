@@ -29,7 +29,7 @@ async function waitForStarts(engine: Engine, id: string, signal: AbortSignal): P
 
 /**
  * Pauses all processes of the container until the result is disposed; they are unpaused even if our process is killed.
- * `complaint`: why the container is not paused, because some engines do not support it.
+ * `complaint` is the reason why the engine could not pause it: not every engine supports that.
  */
 export async function openFreeze(engine: Engine, id: string, signal: AbortSignal) {
   const unpauser = spawn("/bin/sh", ["-c", UNPAUSE_SCRIPT, engine.binary, id], {

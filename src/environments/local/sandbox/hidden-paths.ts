@@ -35,7 +35,7 @@ export async function findCredentials(userHome: string): Promise<Mount[]> {
   return (await Promise.all(paths.map(hide))).flat();
 }
 
-/** Hides sockets on which programs listen, such as those of container engines, unless a folder that is hidden covers them. */
+/** Hides sockets on which programs listen, such as those of container engines, except those that are hidden already. */
 export async function findSockets(isCovered: (path: string) => boolean): Promise<Mount[]> {
   const table = await unlessMissing(readFile("/proc/net/unix", "utf8"));
   const paths = (table ?? "").split("\n").flatMap((line) => {

@@ -134,8 +134,8 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
           const found = await removeForbidden(plan?.forbidden ?? []);
           const removed = [...new Set([...removedBetween.splice(0), ...found])];
           const reason = plan && result.exitCode !== 0 ? watch.explain(plan) : undefined;
-          const planted = repositories?.takeFindings() ?? [];
-          const added = [...removed, ...reportCreated(), ...planted, ...(reason ? [reason] : [])];
+          const findings = repositories?.takeFindings() ?? [];
+          const added = [...removed, ...reportCreated(), ...findings, ...(reason ? [reason] : [])];
           return added.length === 0 ? result : { ...result, notices: [...result.notices, ...added] };
         },
         get busy() {

@@ -2,9 +2,9 @@ import { dirname } from "node:path";
 
 /** What commands in the sandbox find at a path. All other paths show the machine's files, read-only. */
 export type Mount =
-  /** An empty folder that nobody may open. */
+  /** An empty folder without permissions. */
   | { readonly kind: "hidden-folder"; readonly path: string }
-  /** An empty file that nobody may open. */
+  /** An empty file without permissions. */
   | { readonly kind: "hidden-file"; readonly path: string }
   /** A file or folder of the machine, by default the one at the path. */
   | { readonly kind: "read" | "write"; readonly path: string; readonly source?: string };

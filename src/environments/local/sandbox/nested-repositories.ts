@@ -78,7 +78,7 @@ function unlessFolder(error: unknown): "a file" {
   throw error;
 }
 
-/** The keys of a configuration, without the names of its subsections. A line that cannot be read is its own key. */
+/** The keys of a configuration, without the names of its subsections. A line that cannot be parsed counts as a key. */
 function listSettings(config: string): string[] {
   let section = "";
   const keys: string[] = [];

@@ -32,10 +32,10 @@ export function watchRepositories(
     for (const project of projects)
       for (const path of await findNestedRepositories(project)) {
         if (known.has(path) || reported.has(path)) continue;
-        const planted = await findPlantedCode(path, join(project, ".git")).catch(unlessGone);
-        if (planted === undefined) continue; // checked again, because a command may change it later
+        const problem = await findPlantedCode(path, join(project, ".git")).catch(unlessGone);
+        if (problem === undefined) continue; // checked again, because a command may change it later
         reported.add(path);
-        const text = `A command in the sandbox created ${path}, which ${planted}. Git outside the sandbox would obey it, even in a parent folder. The user should inspect it before running git.`;
+        const text = `A command in the sandbox created ${path}, which ${problem}. Git outside the sandbox would obey it, even in a parent folder. The user should inspect it before running git.`;
         unread.push(text);
         onFound(text);
       }
