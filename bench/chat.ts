@@ -22,15 +22,15 @@ const PRINTED_LINES = 100_000;
 const FIRST_LINES = 1_000;
 const TURNS = 5_000;
 const MESSAGES = 10_000;
-/** Longer than anything takes that works. */
+/** Longer than any successful wait. */
 const SHOWN_WITHIN_MS = 60_000;
 const IDLE_MS = 10_000;
 const TICKS_PER_SECOND = 100; // of /proc/PID/stat
-/** Letters that no text of the bench has, so that their echo is found in the output. */
+/** Letters that occur in no text of the benchmark, so that their echo can be found in the output. */
 const LETTERS = [..."àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"];
 const never = new AbortController().signal;
 
-/** What a person feels of the chat, compared with bare Node, with plain writes of the same text, and with pi. */
+/** What a user notices of the chat, compared with bare Node, with plain writes of the same text, and with pi. */
 export const chatBench: Bench = {
   name: "chat",
   async run() {
@@ -46,7 +46,7 @@ export const chatBench: Bench = {
       ],
       answers: [{ text: "Understood.", times: 100 }],
     });
-    // It takes minutes, so each row is reported as soon as it is known.
+    // The benchmark takes minutes, so each row is reported as soon as it is measured.
     const results: Measurement[] = [];
     const add = (...measured: readonly Measurement[]): void => {
       for (const { name, ratio, ours, peer } of measured)
@@ -98,7 +98,7 @@ function markdown(lines: number): string {
   );
 }
 
-/** A program in a terminal of its own, with all bytes that it has written. */
+/** A program in its own terminal, with all bytes that it has written. */
 interface Running extends Disposable {
   readonly pid: number;
   bytes(): string;
@@ -130,7 +130,7 @@ function start(command: readonly string[], env: Readonly<Record<string, string>>
           () => reject(new Error(`never showed ${text}: ${bytes.slice(-800)}`)),
           SHOWN_WITHIN_MS,
         );
-        // Never joins all output again for a new piece of it, which would take longer than what is measured.
+        // Searching all output again for each new piece would take longer than what is measured.
         let part = from === bytes.length ? "" : bytes.slice(from);
         check = (piece) => {
           part += piece;

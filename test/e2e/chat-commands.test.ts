@@ -7,7 +7,7 @@ const ESC = "\u001b";
 const PNG =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-test("C47: !command runs in the environment with a number for /out, is asked about like a call, and the model is not told", async () => {
+test("C47: !command runs in the environment, has a number for /out, needs approval like a call, and is hidden from the model", async () => {
   await using home = await openChatHome([{ text: "One." }, { text: "Two." }], { PAGER: "cat" });
   using chat = home.start();
   await chat.shows("/help");
@@ -56,7 +56,7 @@ test("/jobs lists the jobs, prints the output of one by its id and ends it, as i
   await chat.shows(/Killed|killed/);
 });
 
-test("the status line counts the running jobs, in a resumed session too, and the end of a job is told while the chat is idle", async () => {
+test("the status line counts the running jobs, in a resumed session too, and an idle chat reports the end of a job", async () => {
   const input = { command: "until [ -e go ]; do sleep 0.1; done; exit 3", background: true };
   await using home = await openChatHome([
     { text: "Start.", tools: [{ name: "terminal", input }] },
@@ -117,7 +117,7 @@ test("C26: a path that is pasted becomes an image of the message", async () => {
   await chat.shows("A pixel.");
 });
 
-test("C43: a resumed session goes on where it was: its calls are counted, its last answer can be copied, its last message sent again", async () => {
+test("C43: a resumed session continues its call numbers; its last answer can be copied and its last message sent again", async () => {
   const usage = { input: 40_000, output: 0 };
   await using home = await openChatHome([
     { text: "Look.", tools: [{ name: "terminal", input: { command: "echo one" } }], usage },
@@ -191,7 +191,7 @@ test("/plan go carries out what was planned, which only then may change somethin
   await chat.shows(/❯ The plan is approved\. Carry it out\.[\s\S]*made\n[\s\S]*Done\.[\s\S]* · off$/);
 });
 
-test("a command that follows something prints it as it arrives, and Esc ends it without other words", async () => {
+test("/logs -f prints lines as they arrive, and Esc ends it with `Stopped.` alone", async () => {
   await using home = await openChatHome([{ text: "Hello." }]);
   using chat = home.start();
   await chat.shows("/help");
@@ -204,7 +204,7 @@ test("a command that follows something prints it as it arrives, and Esc ends it 
   expect(chat.screen()).not.toContain("Terminated");
 });
 
-test("the commands of the display and the session answer without the model", async () => {
+test("the commands of the display and the session work without the model", async () => {
   await using home = await openChatHome([{ text: "One.\n\n```sh\nls -l\n```" }]);
   using chat = home.start();
   await chat.shows("/help");

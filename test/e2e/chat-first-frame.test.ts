@@ -8,7 +8,7 @@ import { ENTRY, runInProcess } from "../support/built-program.ts";
 import { openChatHome } from "../support/chat-home.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-/** The built program with another file in the place of the code of the chat. */
+/** A copy of the built program in which another file replaces the code of the chat. */
 async function copyProgram(replacePack: (path: string, pack: Buffer) => Promise<void> | void) {
   const folder = await tempFolder();
   const dist = dirname(ENTRY);
@@ -28,7 +28,7 @@ async function copyProgram(replacePack: (path: string, pack: Buffer) => Promise<
   };
 }
 
-/** A program that waits in the middle of loading until `load` is called. */
+/** A copy of the program that pauses while it is loading until `load` is called. */
 async function copyWaitingProgram() {
   let fifo = "";
   let code: Uint8Array = Buffer.alloc(0);
@@ -41,7 +41,7 @@ async function copyWaitingProgram() {
     entry: copy.entry,
     load: () => writeFile(fifo, code),
     async [Symbol.asyncDispose]() {
-      // After a failure, a program may still wait.
+      // After a failed test, the program may still be waiting.
       const waiting = await open(fifo, constants.O_RDWR | constants.O_NONBLOCK);
       await waiting.close();
       await copy[Symbol.asyncDispose]();
@@ -49,7 +49,7 @@ async function copyWaitingProgram() {
   };
 }
 
-test("C17: the first frame is there before the program is loaded, and keys typed until then count in their order", async () => {
+test("C17: the first frame is shown before the program is loaded, and keys typed until then are handled in order", async () => {
   await using program = await copyWaitingProgram();
   await using home = await openChatHome([{ text: "One." }], {}, program.entry);
   using chat = home.start();
@@ -94,7 +94,7 @@ test("C41: a program that cannot be loaded leaves the terminal as before", async
   );
 });
 
-test("C41: a profile that does not exist is reported below nothing but the command", async () => {
+test("C41: when a profile does not exist, the first frame is removed and only the error is shown", async () => {
   await using home = await openChatHome([]);
   using chat = home.start(["-p", "nowhere"]);
   await chat.shows(/^\n?hermes: [^\n]*nowhere[\s\S]*code=1\nsame modes/);

@@ -9,7 +9,7 @@ const CTRL_S = "\u0013";
 const CTRL_P = "\u0010";
 const ANSWERS = ["One.", "Two.", "Three."].map((text) => ({ text }));
 
-test("keys of the settings count, and /keys and the hints show them", async () => {
+test("keys from the settings work, and /keys shows them", async () => {
   await using home = await openChatHome(ANSWERS);
   await writeFile(join(home.path, "config.yaml"), "display: { keys: { palette: f2, stash: none } }\n");
   using chat = home.start();
@@ -23,7 +23,7 @@ test("keys of the settings count, and /keys and the hints show them", async () =
   await chat.shows("YOLO");
 });
 
-test("C20: lines that arrive at once without the marks of a paste stay in the draft", async () => {
+test("C20: several lines that arrive at once stay in the draft, even if they are not marked as a paste", async () => {
   await using home = await openChatHome(ANSWERS);
   using chat = home.start();
   await chat.shows("/help");
@@ -42,7 +42,7 @@ test("a warning about the settings is a line of the chat and leaves the input li
   expect(chat.screen().match(/❯/g)).toHaveLength(1);
 });
 
-test("`display.status` chooses the fields of the status line, and `display.wrap` who breaks lines", async () => {
+test("`display.status` selects the fields of the status line, and `display.wrap: terminal` leaves wrapping to the terminal", async () => {
   const text = `${"word ".repeat(30)}end`;
   await using home = await openChatHome([{ text }]);
   await writeFile(join(home.path, "config.yaml"), "display: { status: [mode, cost], wrap: terminal }\n");
@@ -52,7 +52,7 @@ test("`display.status` chooses the fields of the status line, and `display.wrap`
   await chat.shows(text);
 });
 
-test("C21: what was sent in an earlier chat of the folder is found with ↑ and with Ctrl+R", async () => {
+test("C21: Ctrl+R finds a message that an earlier chat in the folder has sent", async () => {
   await using home = await openChatHome(ANSWERS);
   {
     using chat = home.start();

@@ -20,7 +20,7 @@ test.each([
     await chat.shows(/1 terminal echo begun/);
     chat.kill(signal);
     await chat.shows(new RegExp(`resume with: hermes -r \\S+\\ncode=${code}\\nsame modes`));
-    expect(chat.screen()).not.toContain("again"); // a bare `hermes` would open another session
+    expect(chat.screen()).not.toContain("again"); // "Run the command again" would open another session
     const id = /hermes -r (\S+)/.exec(chat.screen())?.[1] ?? "";
     using again = home.start(["-r", id]);
     await again.shows("1 turn");
@@ -69,7 +69,7 @@ test("C42: when the window is closed in the middle of a command, the process end
   expect(again.screen()).not.toContain("cut off");
 });
 
-test("C22: Ctrl-C in a pager or an editor is for that program, and the chat and its turn go on", async () => {
+test("C22: Ctrl-C in a pager or an editor goes to that program, and the chat and its turn continue", async () => {
   await using home = await openChatHome([SLEEPS]);
   const waits = join(home.path, "waits");
   await writeFile(
@@ -94,7 +94,7 @@ test("C22: Ctrl-C in a pager or an editor is for that program, and the chat and 
   }
 });
 
-test("a pager that is not installed is named, and the chat goes on", async () => {
+test("a pager that is not installed is named, and the chat continues", async () => {
   await using home = await openChatHome([{ text: "Hello." }], { PAGER: "no-such-pager" });
   using chat = home.start();
   await chat.shows("/help");

@@ -9,7 +9,7 @@ const COMMAND = {
   tools: [{ name: "terminal", input: { command: "echo one; false" } }],
 };
 
-/** Everything that moves the cursor, erases or colours; only the mode of pastes is allowed. */
+/** Every escape sequence except those that turn bracketed paste on and off. */
 const MOVES = new RegExp(`${ESC}(?!\\[\\?2004[hl])`);
 
 test.each([
@@ -21,13 +21,11 @@ test.each([
   await using home = await openChatHome([{ text: "Hello." }], variables);
   using chat = home.start(args);
   await chat.shows(`notice: screen reader mode is on, by ${reason}.`);
-  chat.type("hi");
-  await chat.shows("you: hi"); // without marks, text and Enter at once would count as a paste
-  chat.type("\r");
+  chat.type("hi\r");
   await chat.shows("hermes: Hello.");
 });
 
-test("in the screen reader mode every line begins with a word, and nothing is redrawn", async () => {
+test("in the screen reader mode every line begins with a label, and nothing is redrawn", async () => {
   const table = "| file | lines |\n|---|---|\n| a.ts | **12** |";
   await using home = await openChatHome([COMMAND, { text: `Done.\n\n${table}\n\n\`\`\`sh\nls\n\`\`\`\n` }]);
   using chat = home.start(["--screen-reader"]);
@@ -40,7 +38,7 @@ test("in the screen reader mode every line begins with a word, and nothing is re
   expect(chat.bytes()).not.toMatch(MOVES);
 });
 
-test("in the screen reader mode a line of output without an end is cut, and /out has all of it", async () => {
+test("in the screen reader mode a very long line of output is cut, and /out shows all of it", async () => {
   const command = "head -c 5000 /dev/zero | tr '\\0' a; echo the end";
   await using home = await openChatHome(
     [{ text: "Look.", tools: [{ name: "terminal", input: { command } }] }, { text: "Done." }],
@@ -86,7 +84,7 @@ test("C30, C41: in the screen reader mode Esc stops the turn, and leaving restor
 });
 
 test.each(["xterm-256color", "dumb"])(
-  "C17: in the screen reader mode, what was typed while the program was loaded is sent (TERM=%s)",
+  "C17: in the screen reader mode, a message typed while the program was loading is sent (TERM=%s)",
   async (term) => {
     await using home = await openChatHome([{ text: "Hello." }], { TERM: term, ACCESSIBLE: "1" });
     using chat = home.start();
@@ -105,7 +103,7 @@ test("C41: in the screen reader mode a bug that ends the process leaves the term
   await chat.shows(/Error: a bug[\s\S]*code=1\nsame modes/);
 });
 
-test("in the screen reader mode a line can be corrected, and what a stop left unsent is named", async () => {
+test("in the screen reader mode a line can be corrected, and a notice counts the messages that a stop left unsent", async () => {
   await using home = await openChatHome([
     { text: "Wait.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] },
     { text: "Never sent: the stop is recorded as this answer." },
@@ -125,7 +123,7 @@ test("in the screen reader mode a line can be corrected, and what a stop left un
   await chat.shows("hermes: Understood.");
 });
 
-test("C40: in the screen reader mode escape sequences of the model and of commands are shown and not obeyed", async () => {
+test("C40: in the screen reader mode escape sequences of the model and of commands are shown and have no effect", async () => {
   await using home = await openChatHome([
     {
       text: `Answer ${ESC}[2J`,

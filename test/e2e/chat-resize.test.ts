@@ -10,7 +10,7 @@ describe.skipIf(!hasTmux)("in tmux", () => {
     await using home = await openChatHome([{ text: ANSWER.join("\n\n"), chunk: 24, delay_ms: 4 }]);
     using window = openTmux(home.env, home.path);
     const shell = Array.from({ length: 60 }, (_, at) => `shell ${at + 1}`);
-    await window.shows(/[#$]$/); // what is typed before the prompt is echoed in front of it
+    await window.shows(/[#$]$/); // text typed before the prompt would be echoed before it
     window.type(
       `i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo shell $i; done; '${process.execPath}' '${ENTRY}'`,
     );

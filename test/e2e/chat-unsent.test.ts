@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openChatHome } from "../support/chat-home.ts";
 
-/** The texts on disk that no agent has received. */
+/** The unsent texts that are stored on disk. */
 async function keptTexts(home: string): Promise<string> {
   const folder = join(home, "drafts");
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
@@ -41,7 +41,7 @@ test("C23: after kill -9, draft and queue are restored on resume, unsent and rea
   await expect.poll(() => keptTexts(home.path)).not.toContain("half a sen");
 });
 
-test("C23: a second chat on the session does not take the draft of one that runs", async () => {
+test("C23: a second chat in the session does not take the draft of a running one", async () => {
   await using home = await openChatHome([{ text: "Hello." }]);
   using first = home.start();
   await first.shows("/help");
@@ -56,7 +56,7 @@ test("C23: a second chat on the session does not take the draft of one that runs
   expect(second.screen()).not.toContain("Restored");
 });
 
-test("C23: a draft of a chat that never sent anything returns in the next chat of the folder", async () => {
+test("C23: the draft of a chat that never sent anything is restored in the next chat of the folder", async () => {
   await using home = await openChatHome([]);
   {
     using chat = home.start();

@@ -31,7 +31,7 @@ test("a message is answered, a command is run and shown, and the session can be 
   await again.shows("I remember.");
 });
 
-test("C36: a call that asks waits for its number; a draft stays a message", async () => {
+test("C36: a call that needs approval waits for a number; other text stays a message", async () => {
   await using home = await openChatHome([
     { text: "I clean up.", tools: [{ name: "terminal", input: { command: "rm -rf src; echo removed" } }] },
     { text: "Then not." },
@@ -66,7 +66,7 @@ test("C30: Esc stops the command and the turn, and the next message is answered"
   await chat.shows("Here I am.");
 });
 
-test("C29: with display.busy_input_mode interrupt, a message ends the turn, and its command goes on until the chat ends", async () => {
+test("C29: with display.busy_input_mode interrupt, a message ends the turn, and its command continues until the chat ends", async () => {
   const count = "ps ax -o args | grep -c '^[s]leep 600.29'";
   await using home = await openChatHome(
     [
@@ -89,7 +89,7 @@ test("C29: with display.busy_input_mode interrupt, a message ends the turn, and 
   await expect.poll(() => spawnSync("sh", ["-c", count]).stdout.toString()).toBe("0\n");
 });
 
-test("C29: a steer that a stop has returned is sent once, and no later call carries it again", async () => {
+test("C29: a steer that goes back to the queue at a stop is sent once, and not again with a later call", async () => {
   await using home = await openChatHome([
     { text: "Wait.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] },
     { text: "Never sent: the stop is recorded as this answer." },
@@ -153,7 +153,7 @@ test("C18: a paste of 2,000 lines with control characters is one fold and arrive
   expect(chat.screen()).toContain("line 7[2J");
 });
 
-test("C40: escape sequences in answers, output and errors are shown and not obeyed", async () => {
+test("C40: escape sequences in answers, output and errors are shown and have no effect", async () => {
   const evil = `${ESC}[2J${ESC}]0;title\u0007`;
   await using home = await openChatHome([
     { text: `Answer ${evil}`, tools: [{ name: "terminal", input: { command: "printf 'out \\033[2J\\n'" } }] },
@@ -167,7 +167,7 @@ test("C40: escape sequences in answers, output and errors are shown and not obey
     expect(chat.bytes()).not.toContain(ESC + code);
 });
 
-test("C41: on TERM the terminal is as before and the session can be resumed", async () => {
+test("C41: after two Ctrl-C the terminal is as before and the session can be resumed", async () => {
   await using home = await openChatHome([{ text: "Hello." }]);
   using chat = home.start();
   await chat.shows("/help");
@@ -178,7 +178,7 @@ test("C41: on TERM the terminal is as before and the session can be resumed", as
   expect(chat.bytes()).toContain(`${ESC}[?2004l`);
 });
 
-test("slash commands answer without the model, and an unknown one proposes another", async () => {
+test("slash commands work without the model, and an unknown one suggests another", async () => {
   await using home = await openChatHome([{ text: "Never asked." }]);
   using chat = home.start();
   await chat.shows("/help");
@@ -191,7 +191,7 @@ test("slash commands answer without the model, and an unknown one proposes anoth
   expect(chat.screen()).not.toContain("Never asked.");
 });
 
-test("the history of the session is undone, branched and explained from the chat", async () => {
+test("the chat can explain a call, branch the session and undo a turn", async () => {
   await using home = await openChatHome([
     { text: "First.", tools: [{ name: "terminal", input: { command: "echo one" } }] },
     { text: "Done." },
@@ -210,7 +210,7 @@ test("the history of the session is undone, branched and explained from the chat
   await chat.shows("Undid the last turn");
 });
 
-test("/why explains a call that still waits for an answer, also without its number", async () => {
+test("/why explains a call that still waits for an answer, with and without its number", async () => {
   await using home = await openChatHome([
     { text: "I clean up.", tools: [{ name: "terminal", input: { command: "rm -rf src" } }] },
   ]);
@@ -224,7 +224,7 @@ test("/why explains a call that still waits for an answer, also without its numb
   await chat.shows(/(Call 1 has not been run[\s\S]*){2}/);
 });
 
-test("a failed answer names a way out that works in the chat", async () => {
+test("the hint of a failed answer names a slash command", async () => {
   await using home = await openChatHome([{ text: "Half", finish: "content-filter" }]);
   using chat = home.start();
   await chat.shows("/help");

@@ -8,7 +8,7 @@ import { ENTRY } from "./built-program.ts";
 import { spawnInPty } from "./pty.ts";
 import { tempFolder } from "./temp-folder.ts";
 
-/** A home whose model answers from a script, and a window to chat in. `entry` is the program if it is not the built one. */
+/** A home whose model answers from a script, and windows to chat in. `entry`: the program, by default the built one. */
 export async function openChatHome(
   answers: readonly object[],
   more: Readonly<Record<string, string>> = {},

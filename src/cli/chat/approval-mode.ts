@@ -1,7 +1,7 @@
 import type { PolicyState } from "../../policy/policy.ts";
 import type { ChatMode } from "./state/chat-state.ts";
 
-/** The modes in the order of the key that cycles them. Yolo is not one of them, because a slip must not turn it on. */
+/** The modes in the order in which the key cycles through them. Yolo is left out, so that a slip cannot turn it on. */
 const MODES: readonly ChatMode[] = ["asks", "smart", "plan"];
 
 /** The mode as the status line shows it. */
@@ -11,7 +11,7 @@ export function modeOf({ mode, isYolo, isPlanning }: PolicyState): ChatMode {
   return mode === "manual" ? "asks" : mode;
 }
 
-/** What to change for the next mode. */
+/** The change of the policy that selects the next mode. */
 export function nextMode(policy: PolicyState): Partial<PolicyState> {
   const next = MODES[(MODES.indexOf(modeOf(policy)) + 1) % MODES.length];
   return {

@@ -15,7 +15,7 @@ import { readWholeOutput } from "./saved-output.ts";
 import type { Update } from "./state/chat-state.ts";
 import type { ChatWindow } from "./window/chat-window.ts";
 
-/** What the rest of the chat gives to its commands. */
+/** The parts of the chat that its commands use. */
 export interface ChatControlParts
   extends Pick<
     ChatControl,
@@ -42,7 +42,7 @@ export interface ChatControlParts
   apply(update: Update): void;
 }
 
-/** The chat as its slash commands see it. */
+/** Creates the functions of the chat that slash commands can call. */
 export function createChatControl(
   parts: ChatControlParts,
 ): ChatControl & { /** Ends the programs that commands have started. */ stopCommands(): void } {

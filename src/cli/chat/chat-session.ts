@@ -14,7 +14,7 @@ import type { SessionChoice } from "../../sessions/resolve-session.ts";
 import { TurnRedirected } from "../../tools/tool.ts";
 import { PLAN_MODE } from "../plan-mode-prompts.ts";
 
-/** Which session to open, with which model; what is missing comes from the session or the settings. */
+/** The session and the model to open. Missing fields are taken from the session or the settings. */
 export interface OpenRequest {
   readonly choice: SessionChoice;
   readonly model?: string | undefined;
@@ -22,20 +22,20 @@ export interface OpenRequest {
   readonly reasoning?: ReasoningEffort | undefined;
 }
 
-/** The conversation that the chat shows; another one takes its place after `/new`, `/resume` and `/model`. */
+/** The current conversation of the chat, which `/new`, `/resume` and `/model` replace. */
 export interface ChatSession extends AsyncDisposable {
   /** Closes the current conversation and opens another one. If that fails, the current one stays. */
   open(request: OpenRequest): Promise<OpenConversation>;
   current(): OpenConversation | undefined;
   /** Runs one turn; events arrive in order, the last one is `turn-end`. */
   run(text: string, images: readonly ImagePart[], onEvent: (event: AgentEvent) => void): Promise<void>;
-  /** Runs a command of the person, also during a turn; the model is not told. */
+  /** Runs a command of the user, even during a turn; the model does not see it. */
   runCommand(command: string, onEvent: (event: AgentEvent) => void): Promise<void>;
   /** Undoes the last turn of the session and returns its message. */
   undoLastTurn(): Promise<UserMessage>;
-  /** Ends the running turn and the commands of the person, if there are any. */
+  /** Stops the running turn and the user's commands. */
   stop(): void;
-  /** Ends the running turn for a new message; a command that it runs goes on in the background. */
+  /** Stops the running turn for a new message; its command continues in the background. */
   redirect(): void;
 }
 
@@ -105,7 +105,7 @@ export function createChatSession(parts: ChatSessionParts, signal: AbortSignal):
     run: (text, images, onEvent) =>
       stoppable(async (conversation, stopping) => {
         const added = await conversation.loadParts(text, images, stopping);
-        // A separate part, as in a single run: the first part is what the person has typed.
+        // A separate part, as in a one-shot run, because the first part is what the user has typed.
         const note = policy.isPlanning ? [{ type: "text", text: `\n\n${PLAN_MODE}` } as const] : [];
         const message: UserMessage = { role: "user", parts: [{ type: "text", text }, ...added, ...note] };
         for await (const event of conversation.say(message, limits, stopping)) onEvent(event);

@@ -8,13 +8,13 @@ import type { CommandContext } from "../context.ts";
 import { runAtTerminal } from "../terminal/run-at-terminal.ts";
 import { runEditor } from "../terminal/run-editor.ts";
 
-/** Lines of a command that arrive together are printed together. */
+/** How long lines are collected, so that those that arrive together are printed together. */
 const GATHER_MS = 200;
 const KEPT_LINES = 10_000;
 
 /**
- * Runs a command of the command line in a process of its own, without a terminal, until it ends or is stopped by the signal.
- * Passes on what it prints as it arrives, and returns the end of that.
+ * Runs a `hermes` command in its own process, without a terminal, until it ends or the signal aborts. Passes its lines on as
+ * they arrive, and returns the last of them.
  */
 export async function captureCommand(
   words: readonly string[],
@@ -33,7 +33,7 @@ export async function captureCommand(
   const print = (): void => {
     clearTimeout(printing);
     printing = undefined;
-    // Empty lines at the end follow with the next line, if there is one.
+    // Hold empty lines back until a line with text follows them.
     const end = pending.findLastIndex((line) => line.trim() !== "") + 1;
     const lines = pending.slice(0, end);
     pending = pending.slice(end);
@@ -41,7 +41,7 @@ export async function captureCommand(
   };
   for (const input of [child.stdout, child.stderr])
     createInterface({ input, crlfDelay: Infinity }).on("line", (line) => {
-      if (signal.aborted) return; // its own words about the end are no news
+      if (signal.aborted) return; // what it prints about being stopped
       kept.push(line);
       if (kept.length > KEPT_LINES) kept.shift();
       pending.push(line);
@@ -61,7 +61,7 @@ export async function captureCommand(
   return kept;
 }
 
-/** Runs a command of the command line at the terminal, which must have been lent. */
+/** Runs a `hermes` command at the terminal, which must have been lent. */
 export async function runInTerminal(words: readonly string[], context: CommandContext): Promise<void> {
   const { variables: env, signal } = context;
   await runAtTerminal([process.execPath, process.argv[1] ?? "", ...words], { env }, signal);

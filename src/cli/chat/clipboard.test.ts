@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { copyText } from "./clipboard.ts";
 
-/** A machine on which the named programs exist; each writes what it gets into a file of its name. */
+/** A PATH with only the named programs; each writes its input to a file of the same name. */
 async function openLab(programs: readonly string[]) {
   const folder = await tempFolder();
   for (const name of programs) {
@@ -44,7 +44,7 @@ test("C15: over SSH a text of up to 100 kB goes through the terminal, a longer o
   );
 });
 
-test("C15: at a desktop the first program that works is used, and named; without one the text is in a file", async () => {
+test("C15: on a desktop the first program that works is used and named; without one, the text is written to a file", async () => {
   await using lab = await openLab(["xclip"]);
   expect(await lab.copy("text", { DISPLAY: ":0" })).toBe("Copied with xclip.");
   expect(await lab.copied("xclip")).toBe("text");

@@ -17,7 +17,7 @@ export interface ClipboardParts {
   readonly file: string;
 }
 
-/** Copies text by the first means that works (the terminal's own clipboard, a program, or a file) and returns a sentence about it. */
+/** Copies text in the first way that works (tmux, the terminal, a desktop program, or a file) and returns a sentence that says which. */
 export async function copyText(text: string, { variables, write, file }: ClipboardParts): Promise<string> {
   if (variables["TMUX"] !== undefined && (await pipeTo(TMUX, text, variables)))
     return "Copied with tmux, to its buffer and the clipboard of the terminal.";

@@ -1,4 +1,4 @@
-/** A duration in the unit that a person would use. */
+/** A duration in readable units. */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;

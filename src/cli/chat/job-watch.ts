@@ -1,9 +1,9 @@
 import type { JobRecord } from "../../environments/jobs/job.ts";
 
-/** Follows the background jobs of a session, as long as one of them runs. */
+/** Polls the background jobs of a session while one of them is running. */
 export interface JobWatch extends Disposable {
-  /** A call may have started or ended jobs. */
-  look(): void;
+  /** Checks the jobs now, because a call may have started or ended some. */
+  poll(): void;
 }
 
 export interface JobWatchParts {
@@ -13,18 +13,18 @@ export interface JobWatchParts {
   onJobs(running: number, ended: readonly JobRecord[]): void;
 }
 
-/** Each look runs a program in the environment. */
-const LOOK_EVERY_MS = 2_000;
+/** Each poll runs a program in the environment. */
+const POLL_EVERY_MS = 2_000;
 
 export function createJobWatch({ list, onJobs }: JobWatchParts): JobWatch {
   const startedAt = Date.now();
   const stop = new AbortController();
   const reported = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
-  let isAskedAgain = false;
+  let polling: Promise<void> | undefined;
+  let mustPollAgain = false;
 
-  async function lookOnce(): Promise<void> {
+  async function pollOnce(): Promise<void> {
     const jobs = await list(stop.signal);
     const running = jobs.filter(({ state }) => state !== "ended").length;
     const ended = jobs.filter(
@@ -33,22 +33,22 @@ export function createJobWatch({ list, onJobs }: JobWatchParts): JobWatch {
     for (const { id } of ended) reported.add(id);
     if (stop.signal.aborted) return;
     onJobs(running, ended);
-    if (running > 0) timer = setTimeout(look, LOOK_EVERY_MS);
+    if (running > 0) timer = setTimeout(poll, POLL_EVERY_MS);
   }
-  function look(): void {
+  function poll(): void {
     clearTimeout(timer);
     if (stop.signal.aborted) return;
-    isAskedAgain = looking !== undefined;
-    // An environment that does not answer is reported by the next call that uses it.
-    looking ??= lookOnce()
+    mustPollAgain = polling !== undefined;
+    // The next call that uses the environment reports its failure.
+    polling ??= pollOnce()
       .catch(() => undefined)
       .finally(() => {
-        looking = undefined;
-        if (isAskedAgain) look();
+        polling = undefined;
+        if (mustPollAgain) poll();
       });
   }
   return {
-    look,
+    poll,
     [Symbol.dispose]() {
       stop.abort();
       clearTimeout(timer);

@@ -2,16 +2,16 @@ import type { ChatState } from "./state/chat-state.ts";
 
 export type NotifyMode = "off" | "bell" | "desktop";
 
-/** Calls for attention when a long turn has ended or a question waits, and nobody has typed for a while. */
+/** Rings when a long turn has ended or a question waits, if the user has not typed for a while. */
 export interface Notifier extends Disposable {
   setMode(mode: NotifyMode): void;
-  /** A key was pressed: the person is here. */
+  /** A key was pressed, so the user is present. */
   touch(): void;
   watch(before: ChatState, after: ChatState): void;
 }
 
 export interface NotifierParts {
-  /** Writes to the terminal, past the screen. */
+  /** Writes to the terminal directly, without changing what the screen shows. */
   write(text: string): void;
   readonly variables: Readonly<Record<string, string | undefined>>;
   now(): number;

@@ -9,12 +9,12 @@ const VALUE_FLAGS: ReadonlySet<string> = new Set([
   "-p",
   "--profile",
 ]);
-/** Flags whose value may be left out. */
+/** Flags with an optional value. */
 const CONTINUE_FLAGS: ReadonlySet<string> = new Set(["-c", "--continue"]);
 
 /**
- * Whether a command line surely opens the chat in a terminal. A wrong no only costs time; after a wrong yes, the first frame of
- * the chat would be mixed with the output of another command.
+ * Whether these arguments certainly open the chat. A false negative only delays the first frame; a false positive would mix it
+ * with the output of another command.
  */
 export function opensChat(args: readonly string[]): boolean {
   const words = args[0] === "chat" ? args.slice(1) : [...args];

@@ -30,7 +30,7 @@ export const displayOptions = z.strictObject({
     .meta({ description: "Whether a spinner turns while something runs; off shows only the seconds" }),
   notify: z.enum(["off", "bell", "desktop"]).default("desktop").meta({
     description:
-      "How the chat calls for attention when a long turn ends or a question waits while nobody types: off, bell, or desktop (bell and, where the terminal is known to show them, a notification)",
+      "How the chat signals that a long turn has ended or that a question waits, if nobody has typed for a while: off, bell, or desktop (a notification in terminals that are known to show one, otherwise the bell)",
   }),
   screen_reader: z.boolean().default(false).meta({
     description:
@@ -49,7 +49,7 @@ export const displayOptions = z.strictObject({
     }),
   wrap: z.enum(["words", "terminal"]).default("words").meta({
     description:
-      "Who breaks the lines of answers: words (the chat, between words, at 100 columns at most) or terminal (nobody; the terminal wraps them, and follows a new width)",
+      "How answers are wrapped: words (by the chat, between words, at 100 columns at most) or terminal (by the terminal, which wraps them again when its width changes)",
   }),
   runtime_footer: runtimeFooterOptions.prefault({}),
   keys: z.strictObject(keyOptions).prefault({}),

@@ -4,20 +4,20 @@ import { cutText, textWidth } from "../terminal/fit-text.ts";
 import { quoteLine } from "../terminal/quote-text.ts";
 import { formatAge } from "./format-duration.ts";
 
-/** What a person needs in order to know where they were. */
+/** The facts that the recap of a resumed session shows. */
 export interface RecapRequest {
   readonly past: readonly Message[];
-  /** Turns of the session, also those that the model sees only in a summary. */
+  /** All turns of the session, including those that were compacted. */
   readonly turns: number;
   readonly title: string | undefined;
   readonly folder: string;
-  /** How long ago the session was used. */
+  /** The time since the session was last used. */
   readonly ageMs: number;
 }
 
 const MAX_EXCHANGES = 4;
 
-/** The session, its last questions and the first lines of their answers, without code: nine rows at most. */
+/** A session in at most nine rows: its facts, and its last messages with the first line of each answer, without code. */
 export function recap({ past, turns, title, folder, ageMs }: RecapRequest, columns: number): string[] {
   const exchanges: string[][] = [];
   for (const message of past) {
@@ -32,7 +32,7 @@ export function recap({ past, turns, title, folder, ageMs }: RecapRequest, colum
     formatAge(ageMs),
     quoteLine(folder),
   ];
-  // The way to the rest is worth more than the end of a long folder.
+  // Cut a long folder rather than the command that shows the rest.
   const head = cutText(facts.join(" · "), Math.max(1, columns - 1 - textWidth(ALL))) + ALL;
   const shown = exchanges.slice(-MAX_EXCHANGES).flat();
   return [head, ...shown].map((line) => cutText(line, columns - 1));

@@ -51,7 +51,7 @@ export interface ChatOptions extends LimitOptions, Omit<OpenRequest, "choice"> {
   readonly screenReader?: boolean;
 }
 
-/** Ended calls whose output `/out` can show. */
+/** How many ended calls are kept for `/out`. */
 const KEPT_CALLS = 500;
 
 /** The interactive chat. Resolves when the user leaves. */
@@ -67,7 +67,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     leave = resolve;
   });
   signal.addEventListener("abort", leave, { once: true });
-  // The window opens before anything is loaded, so that keys count from the first moment on.
+  // Open the window before anything else, so that no early key is lost.
   const windowParts: ChatWindowParts = {
     streams,
     colours: terminal.colours,
@@ -182,10 +182,10 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
         eventLog?.add(event);
         if (event.type === "assistant" && textOf(event.message).trim() !== "")
           answers.push(textOf(event.message));
-        // The state has them too, and sends them as messages.
+        // Discard them here: the state has them too, and sends them as messages.
         if (event.type === "turn-end") session?.current()?.takeUnseenSteers();
         apply(updateByEvent(state, event, Date.now()));
-        if (event.type === "tool-end" || event.type === "turn-end") jobWatch?.look();
+        if (event.type === "tool-end" || event.type === "turn-end") jobWatch?.poll();
       });
     },
     giveBack: (text) => dispatch({ type: "give-back", text, draft: window.draft() }),
@@ -202,12 +202,12 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   }
 
   let session: ReturnType<typeof createChatSession> | undefined;
-  let storedSession: string | undefined; // which session has got a message from this chat
+  let storedSession: string | undefined; // the session in which this chat has stored a message
   let eventLog: ReturnType<typeof openEventLog> | undefined;
   let jobWatch: JobWatch | undefined;
   let keeper: UnsentKeeper | undefined;
   const onNotice = (text: string): void => dispatch({ type: "notice", text });
-  // Standard error is the same terminal, and what is written to it would stand in the input line.
+  // Standard error is the same terminal, so anything written to it would appear in the input line.
   const note = (text: string): void => onNotice(text.replace(/^hermes: (?:warning: )?/, ""));
   const app = await startApp({ openApp: context.openApp, terminal: { ...terminal, note } });
   const { display } = app.resolved.config;
@@ -290,7 +290,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
       list: conversation.jobs,
       onJobs: (running, ended) => dispatch({ type: "jobs", running, ended }),
     });
-    if (conversation.isResumed) jobWatch.look();
+    if (conversation.isResumed) jobWatch.poll();
     const owner = { sessionId, isStored: conversation.isResumed, folder: currentFolder() };
     const left = await store.take(owner, signal);
     if (left !== undefined) dispatch({ type: "restored", unsent: left, draft: window.draft() });

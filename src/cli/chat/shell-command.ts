@@ -11,7 +11,7 @@ export interface ShellCommandParts {
 
 type Outcome = "completed" | "stopped" | "failed";
 
-/** Runs `!command`. Without a turn, the command counts as one: it can be stopped, and what is typed meanwhile waits. */
+/** Runs `!command`. If no turn is running, the command is treated as one: it can be stopped, and messages typed meanwhile are queued. */
 export async function runShellCommand(command: string, parts: ShellCommandParts): Promise<void> {
   const { state, apply, run } = parts;
   const isTurn = state().turn === undefined;

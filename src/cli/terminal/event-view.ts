@@ -1,4 +1,5 @@
 import type { AgentEvent, AgentEventOf } from "../../agent/events.ts";
+import { mainArgument } from "../../agent/main-argument.ts";
 import { endSentence } from "../../lib/text/end-sentence.ts";
 import { textOf } from "../../providers/message.ts";
 import { formatRoute } from "../../providers/provider.ts";
@@ -16,8 +17,8 @@ export interface EventView {
 }
 
 /**
- * The answer goes to standard output, everything else to `note`. One view may serve several processes of a session: a
- * call may start in one process and end in the next.
+ * The answer goes to standard output, everything else to `note`. One view may show several processes of a session: a call may
+ * start in one process and end in the next.
  */
 export function createEventView(
   terminal: Terminal,
@@ -65,14 +66,14 @@ export function createEventView(
           }
           return;
         case "tool-end":
-          // A call whose outcome is unknown or that never started is reported by a notice.
+          // If the outcome is unknown or the call never started, a notice reports it.
           if (event.outcome === "unknown" || !calls.has(event.callId)) return;
           for (const line of bodyOf(event)) print(`    ${colourDiff(colours, cut(line, width - 4))}`);
           return print(`  ${endMark(colours, event)}${formatCallName(event)}`);
         case "notice":
           return print(colours.yellow(`? ${event.text}`));
         case "attempt-failed":
-          // The next event reports a switch.
+          // Without a wait, the next event reports what happens instead.
           return event.retryInMs === 0 ? undefined : print(colours.yellow(formatRetry(event)));
         case "route-switched":
           return print(colours.yellow(formatSwitch(event)));
@@ -103,11 +104,11 @@ export function formatCompaction(
 }
 
 export function formatRetry({ failure, retryInMs }: AgentEventOf<"attempt-failed">): string {
-  if (retryInMs === 0) return failure.message; // the compaction that follows is reported itself
+  if (retryInMs === 0) return failure.message; // the compaction that follows has its own line
   return `${endSentence(failure.message)} Trying again in ${Math.max(1, Math.round(retryInMs / 1_000))} s.`;
 }
 
-/** Reports another key or model in one line, with the reason and the cost of the lost cache. */
+/** Describes a switch to another key or model in one line, with the reason and the cost of the lost cache. */
 export function formatSwitch(event: AgentEventOf<"route-switched">): string {
   const { from, to, reason, lostCacheTokens = 0, lostCacheUsd } = event;
   const cost = lostCacheUsd === undefined ? "" : `, $${lostCacheUsd.toFixed(4)} more`;
@@ -116,23 +117,6 @@ export function formatSwitch(event: AgentEventOf<"route-switched">): string {
       ? ""
       : `${/[.!?]$/.test(reason) ? "" : "."} The prompt cache is lost: about ${lostCacheTokens} tokens are read again${cost}.`;
   return `Now ${formatRoute(to)} answers instead of ${formatRoute(from)}: ${reason}${loss}`;
-}
-
-/** The argument that identifies a call: its command, path, pattern or action, or else the whole input. */
-export function mainArgument(input: string): string {
-  const value = parseObject(input);
-  const main = value["command"] ?? value["path"] ?? value["pattern"] ?? value["action"];
-  return typeof main === "string" ? main : input;
-}
-
-/** The members of a JSON object; none if the text is not an object. */
-export function parseObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-  } catch {
-    return {}; // models write invalid JSON, and some results are plain text
-  }
 }
 
 function bodyOf({ tool, text, display }: AgentEventOf<"tool-end">): string[] {

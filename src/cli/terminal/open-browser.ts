@@ -4,12 +4,12 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandContext } from "../context.ts";
 
-/** A browser that has not opened the page by then is not going to. */
+/** A browser that has not opened the page within this time will not open it at all. */
 const OPENS_WITHIN_MS = 60_000;
 
 /**
- * Opens a link in the browser of the desktop, if this is one. The link may sign in, so that it is not an argument, which every
- * user of the machine can read: the browser opens a page in a private folder, which leads there.
+ * Opens a link in the browser of the desktop, if there is one. The link may sign the browser in, and every user of the machine
+ * can read arguments, so the browser gets a page in a private folder that redirects to the link.
  */
 export function openBrowser(
   { streams, variables }: Pick<CommandContext, "streams" | "variables">,
@@ -27,7 +27,7 @@ export function openBrowser(
   process.once("exit", remove);
   setTimeout(remove, OPENS_WITHIN_MS).unref();
   const child = spawn(program, [`file://${page}`], { detached: true, stdio: "ignore" });
-  child.once("error", () => undefined); // the link was printed, too
+  child.once("error", () => undefined); // the link was also printed
   child.unref();
 }
 

@@ -6,7 +6,7 @@ import { foldText, textWidth } from "./fit-text.ts";
 const MARK = "  | ";
 const MAX_CHARS = 500;
 
-/** Foreign text on one line: line ends and tabs are shown as `\n` and `\t`. */
+/** Untrusted text on one line: line ends and tabs are shown as `\n` and `\t`. */
 export function quoteLine(text: string): string {
   return escapeControls(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
 }
@@ -17,7 +17,7 @@ export function quoteShort(text: string): string {
 }
 
 /**
- * Foreign text after a label: on the same line if it fits there, otherwise below it, each line with a mark. Long lines
+ * Untrusted text after a label: on the same line if it fits there, otherwise below it, each line with a mark. Long lines
  * are broken here, because a terminal would continue them without the mark.
  */
 export function quoteBlock(label: string, text: string, columns: number | undefined): string {

@@ -1,7 +1,7 @@
 import { AppError } from "../../lib/errors.ts";
 import type { CommandContext } from "../context.ts";
 
-/** Asks a question; throws unless the user answers y or yes. `action` is the subject of the error. */
+/** Asks for confirmation; throws unless the user answers y or yes. `action` is the subject of the error message. */
 export async function requireYes(
   { terminal, signal }: CommandContext,
   question: string,

@@ -1,13 +1,13 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 
-/** What Ctrl-C and Ctrl-\ send to every process of the foreground. */
+/** The signals that Ctrl-C and Ctrl-\ send to every process in the foreground. */
 const KEY_SIGNALS = ["SIGINT", "SIGQUIT"] as const;
 
 /** Resolves with the exit code of a program that has the terminal for itself; undefined if a signal ended it. */
 export async function runAtTerminal(
   [command, ...args]: readonly [string, ...string[]],
   options: Pick<SpawnOptions, "env"> & {
-    /** Goes to its standard input, which is the terminal otherwise. */
+    /** Its standard input; by default the terminal. */
     readonly input?: string;
   },
   signal: AbortSignal,
@@ -19,7 +19,7 @@ export async function runAtTerminal(
     env,
     stdio: [input === undefined ? "inherit" : "pipe", "inherit", "inherit"],
   });
-  child.stdin?.on("error", () => undefined); // a pager may be left before its end
+  child.stdin?.on("error", () => undefined); // the user may quit a pager before it has read everything
   child.stdin?.end(input);
   const stop = (): void => void child.kill();
   signal.addEventListener("abort", stop, { once: true });
@@ -33,7 +33,7 @@ export async function runAtTerminal(
   }
 }
 
-/** Ctrl-C ends a search in a pager or the insert mode of an editor. It must not end the process that waits for them. */
+/** Ctrl-C ends a search in a pager or the insert mode of an editor. It must not end the process that waits for that program. */
 function leaveKeySignalsToChild(): Disposable {
   const ignore = (): void => undefined;
   const restores = KEY_SIGNALS.map((name) => {

@@ -9,7 +9,7 @@ import type { EndedCall } from "../state/entry.ts";
 import type { ChatInput } from "../state/update.ts";
 import type { DisplayState } from "../window/printer.ts";
 
-/** What a slash command can do with the chat. */
+/** The functions of the chat that slash commands can call. */
 export interface ChatControl {
   state(): ChatState;
   keys(): KeyBindings;
@@ -24,12 +24,12 @@ export interface ChatControl {
   answers(): readonly string[];
   /** Whether the session has a message. */
   isStored(): boolean;
-  /** All of an output, also of one that was shortened. */
+  /** The whole output of a call, even if it was shortened for the model. */
   wholeOutput(body: string): Promise<string>;
   open(request: OpenRequest): Promise<void>;
   /** Opens a new session with the model that the chat was started with. */
   openNew(): Promise<void>;
-  /** How hard the model thinks in this session. */
+  /** The reasoning effort of this session. */
   reasoning(): string;
   /** Opens the same session with another model or reasoning effort. */
   reopen(change: Omit<OpenRequest, "choice">): Promise<void>;
@@ -38,32 +38,32 @@ export interface ChatControl {
   palette(): Promise<void>;
   /** Tokens and cost of the session. */
   usage(): Promise<UsageTotals>;
-  /** The list that the agent keeps of its steps. */
+  /** The agent's list of steps. */
   todos(): Promise<TodoState["items"]>;
   /** Deletes a session that no process uses. */
   deleteSession(id: string): Promise<number>;
   /** How answers and calls are printed from now on. */
   readonly display: DisplayState;
-  /** Empties the screen, and with `scrollback` what was scrolled out of it. */
+  /** Clears the screen, and with `scrollback` also what has scrolled out of it. */
   clearScreen(scrollback: boolean): void;
   setDraft(text: string): void;
   send(text: string): void;
   /** Undoes the last turn of the session and returns its message as it was typed. */
   undoLastTurn(): Promise<string>;
   setPolicy(change: Partial<PolicyState>): void;
-  /** The next approval mode. */
+  /** Selects the next approval mode. */
   cycleMode(): void;
   isYolo(): boolean;
   isPlanning(): boolean;
   stop(): void;
   leave(): void;
-  /** Runs a command of the command line, such as `why CALL`, prints its output as it arrives and returns it. */
+  /** Runs a `hermes` command, such as `why CALL`, prints its output as it arrives, and returns it. */
   runCli(words: readonly string[]): Promise<readonly string[]>;
-  /** Runs a command of the command line and opens its output in the pager. */
+  /** Runs a `hermes` command and opens its output in the pager. */
   pageCli(words: readonly string[]): Promise<void>;
-  /** Runs a command of the command line that asks something. */
+  /** Runs a `hermes` command that asks the user something. */
   runInTerminal(words: readonly string[]): Promise<void>;
-  /** Copies a text to the clipboard and returns how. */
+  /** Copies a text to the clipboard and returns a sentence that says how. */
   copy(text: string): Promise<string>;
   /** Attaches an image of this machine to the draft. */
   attach(path: string): Promise<void>;
@@ -75,7 +75,7 @@ export interface ChatControl {
   editDraft(): Promise<void>;
 }
 
-/** One row of the registry; help, completion and the dispatcher of the chat read it. */
+/** One row of the registry, which help, completion and `runChatCommand` read. */
 export interface ChatCommand {
   readonly name: string;
   readonly aliases?: readonly string[];
@@ -83,7 +83,7 @@ export interface ChatCommand {
   readonly summary: string;
   /** `idle`: only between two turns. */
   readonly when: "idle" | "always";
-  /** What can follow the name. */
+  /** The values that the command takes. */
   complete?(): readonly CompletionItem[];
   run(chat: ChatControl, argument: string): unknown;
 }

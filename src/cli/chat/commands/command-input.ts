@@ -13,7 +13,7 @@ export function requireFacts(chat: ChatControl): ChatFacts {
   return facts;
 }
 
-/** The id of the session. It is stored with its first message, and nothing can be done with it before. */
+/** The id of the session. Throws if the session has no message, because it is stored only with its first one. */
 export function requireStored(chat: ChatControl): string {
   const { sessionId } = requireFacts(chat);
   if (!chat.isStored()) throw wrongUse("The session has no message yet.", "Send one first.");

@@ -46,7 +46,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   ...PROGRAM_COMMANDS,
 ];
 
-/** One command, or all whose name or description has the word. */
+/** The help of one command, or a list of all commands whose name or summary contains the word. */
 function helpOn(word: string): string[] {
   const found = CHAT_COMMANDS.filter((row) => `${row.name} ${row.summary}`.toLowerCase().includes(word));
   const isName = found.some(({ name, aliases }) => name === word || aliases?.includes(word));
@@ -81,7 +81,7 @@ function nearest(name: string): string | undefined {
   return found === undefined ? undefined : `/${found}`;
 }
 
-/** Runs a command; refuses one that needs an idle chat while a turn runs. */
+/** Runs a command. Throws if the command needs an idle chat while a turn or such a command is running. */
 export async function runChatCommand(chat: ChatControl, name: string, argument: string): Promise<void> {
   const command = findCommand(name);
   if (command.when === "idle" && chat.state().turn !== undefined) {

@@ -65,7 +65,7 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
   {
     name: "verbose",
     argument: "[off|calls|all]",
-    summary: "what is shown of a call: its name, its end, its output",
+    summary: "how much of a call is shown: one row, its name and end, or its output as well",
     when: "always",
     complete: () => DETAILS.map((value) => ({ value, summary: "" })),
     run(chat, word) {
@@ -79,14 +79,14 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
   {
     name: "cls",
     argument: "[--all]",
-    summary: "empty the screen; with --all also what was scrolled out of it",
+    summary: "clear the screen; with --all also the scrollback",
     when: "always",
-    complete: () => [{ value: "--all", summary: "the scrollback, too" }],
+    complete: () => [{ value: "--all", summary: "clear the scrollback, too" }],
     run: (chat, text) => chat.clearScreen(text === "--all"),
   },
 ];
 
-/** The answer, the code block or all answers that the words name; by default the last answer. */
+/** The text that the arguments of `/copy` select: an answer (by default the last one), a code block or all answers. */
 function chooseText(answers: readonly string[], [what = "1", number]: readonly string[]): string {
   if (answers.length === 0) throw wrongUse("There is no answer to copy yet.", "Ask something first.");
   if (what === "all") return answers.join("\n\n");

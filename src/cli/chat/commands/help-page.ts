@@ -33,14 +33,14 @@ export function helpPage(commands: readonly ChatCommand[], keys: KeyBindings): s
   ];
 }
 
-/** All commands with what they do. */
+/** All commands with their summaries. */
 export function commandPage(commands: readonly ChatCommand[]): string[] {
   const names = commands.map(({ name, argument = "" }) => `/${name} ${argument}`.trim());
   const width = Math.min(24, Math.max(...names.map((name) => name.length)));
   return commands.map(({ summary }, at) => `${(names[at] ?? "").padEnd(width)}  ${summary}`);
 }
 
-/** One command. */
+/** The help of one command. */
 export function helpOf({ name, argument = "", summary, aliases = [], when }: ChatCommand): string[] {
   return [
     `/${name} ${argument}`.trim(),
@@ -50,7 +50,7 @@ export function helpOf({ name, argument = "", summary, aliases = [], when }: Cha
   ];
 }
 
-/** Every key with the name of its setting. */
+/** Every action with its keys and the name of its setting. */
 export function keyPage(keys: KeyBindings): string[] {
   const rows = KEY_NAMES.map((name) => [keys.labels(name).join(", ") || "none", name] as const);
   const [first, second] = [0, 1].map((at) => Math.max(...rows.map((row) => row[at as 0 | 1].length)));

@@ -30,7 +30,7 @@ test.each(["'shot 1.png'", '"shot 1.png"', "shot\\ 1.png", "shot 1.png"])(
   },
 );
 
-test("C26: an image is a mark in the draft, and goes with the messages that have its mark", async () => {
+test("C26: an image is a mark in the draft, and is sent with messages that contain the mark", async () => {
   await using folder = await tempFolder();
   await writeFile(folder.file("shot[1].png"), PNG);
   await writeFile(folder.file("fake.png"), "no image");
@@ -45,7 +45,7 @@ test("C26: an image is a mark in the draft, and goes with the messages that have
   expect(images.of("[image 7: gone.png 1 kB] nothing")).toEqual([]);
 });
 
-test("C26: the images of a stored message belong to its marks again, and a mark of another chat has none", () => {
+test("C26: the images of a stored message are attached to its marks again, and a mark of another chat has no image", () => {
   const images = createAttachedImages();
   const own = images.addBytes(PNG, "own.png");
   const image = { type: "image", mediaType: "image/png", data: "AAAA" } as const;

@@ -15,9 +15,9 @@ export interface AttachedImages {
   require(path: string, folder: string): Promise<string>;
   /** The mark of an image that is not a file. */
   addBytes(bytes: Uint8Array, name: string): string;
-  /** Takes the images of a stored message, so that their marks in its text stand for them again. */
+  /** Attaches the images of a stored message again, so that the marks in its text refer to them. */
   restore(message: UserMessage): void;
-  /** The images whose marks a message has. */
+  /** The images whose marks the text contains. */
   of(text: string): readonly ImagePart[];
 }
 
@@ -58,7 +58,7 @@ export function createAttachedImages(): AttachedImages {
         if (image !== undefined) images.set(mark, image);
       }
     },
-    // By the whole mark: a message of an earlier chat may have the number of another image.
+    // Compare whole marks: in a message of an earlier chat, the same number may belong to another image.
     of: (text) => marksOf(text).flatMap((mark) => images.get(mark) ?? []),
   };
 }
@@ -67,7 +67,7 @@ function marksOf(text: string): string[] {
   return [...new Set(text.match(MARK))];
 }
 
-/** The path of an image, if a pasted text is nothing else: quoted, escaped or as an address, as terminals paste dropped files. */
+/** The path in a pasted text that is only the path of an image: quoted, escaped or as a `file://` address, as terminals paste dropped files. */
 export function findImagePath(text: string): string | undefined {
   const trimmed = text.trim();
   if (trimmed.includes("\n") || !/\.(?:png|jpe?g|gif|webp)['"]?$/i.test(trimmed)) return undefined;

@@ -11,9 +11,9 @@ import {
 
 export interface DraftCompletionParts {
   commands(): readonly CompletionItem[];
-  /** What can follow a command; undefined if it takes nothing that is known. */
+  /** The values that a command takes; undefined if there is no list of them. */
   argumentsOf(command: string): readonly CompletionItem[] | undefined;
-  /** The folder that references start in. */
+  /** The folder that references are relative to. */
   readonly folder: string;
 }
 
@@ -77,7 +77,7 @@ function filterKinds(typed: string): CompletionItem[] {
   return KINDS.filter(({ value }) => value.startsWith(typed));
 }
 
-/** The siblings of the entry that is being typed; folders end in a slash, and hidden ones are listed after a typed dot. */
+/** The entries of the folder that is being typed. Folders end in a slash; hidden entries are listed only after a typed dot. */
 async function listNames(path: string, folder: string, foldersOnly: boolean): Promise<string[]> {
   const parent = path.slice(0, path.lastIndexOf("/") + 1);
   const start = path.slice(parent.length);

@@ -1,12 +1,12 @@
 import { fuzzyFilter } from "@earendil-works/pi-tui";
 
 export interface CompletionItem {
-  /** What replaces the typed part. */
+  /** The text that replaces the typed part. */
   readonly value: string;
   readonly summary: string;
 }
 
-/** What could follow the typed part of a word. */
+/** The completions of the word that is being typed. */
 export interface Completion {
   /** The end of the text before the caret that an item replaces. */
   readonly typed: string;
@@ -21,12 +21,12 @@ export type CompletionSource = (
 
 /** The list of completions below the input line. */
 export interface CompletionList {
-  /** Asks again after the text has changed. `isAsked`: the person pressed the key, so a single item is taken at once. */
-  refresh(before: string, isAsked: boolean): void;
+  /** Updates the list. `isRequested`: the user pressed the completion key, so that a single match is inserted at once. */
+  refresh(before: string, isRequested: boolean): void;
   close(): void;
   isOpen(): boolean;
   move(step: 1 | -1): void;
-  /** The item that is marked, once the person has moved the mark or has asked. */
+  /** The marked item, if the user has moved the mark. */
   chosen(): { readonly item: CompletionItem; readonly typed: string } | undefined;
   marked(): { readonly item: CompletionItem; readonly typed: string } | undefined;
   view(): { readonly items: readonly CompletionItem[]; readonly marked: number } | undefined;
@@ -34,9 +34,9 @@ export interface CompletionList {
 
 export interface CompletionParts {
   readonly source: CompletionSource;
-  /** Something arrived later and must be drawn. */
+  /** A slow source has answered, so that the list must be drawn again. */
   onChange(): void;
-  /** The only item that fits, after the person pressed the key. */
+  /** Inserts the only match, after the user has pressed the completion key. */
   onOnly(item: CompletionItem, typed: string): void;
 }
 
@@ -44,15 +44,15 @@ export function createCompletionList({ source, onChange, onOnly }: CompletionPar
   let found: Completion | undefined;
   let mark = 0;
   let hasMoved = false;
-  let asking = new AbortController();
+  let searching = new AbortController();
 
-  function show(next: Completion | undefined, isAsked: boolean): void {
+  function show(next: Completion | undefined, isRequested: boolean): void {
     const isSame = next !== undefined && next.items.length === 1 && next.items[0]?.value === next.typed;
     found = next === undefined || next.items.length === 0 || isSame ? undefined : next;
     mark = 0;
     hasMoved = false;
     const [only, ...others] = found?.items ?? [];
-    if (isAsked && found !== undefined && only !== undefined && others.length === 0) {
+    if (isRequested && found !== undefined && only !== undefined && others.length === 0) {
       const { typed } = found;
       found = undefined;
       onOnly(only, typed);
@@ -64,26 +64,26 @@ export function createCompletionList({ source, onChange, onOnly }: CompletionPar
   };
 
   return {
-    refresh(before, isAsked) {
-      asking.abort();
-      asking = new AbortController();
-      const { signal } = asking;
+    refresh(before, isRequested) {
+      searching.abort();
+      searching = new AbortController();
+      const { signal } = searching;
       const answer = source(before, signal);
       if (!(answer instanceof Promise)) {
-        show(answer, isAsked);
+        show(answer, isRequested);
         return;
       }
       answer.then(
         (late) => {
           if (signal.aborted) return;
-          show(late, isAsked);
+          show(late, isRequested);
           onChange();
         },
         () => show(undefined, false), // a folder that cannot be read offers nothing
       );
     },
     close() {
-      asking.abort();
+      searching.abort();
       found = undefined;
     },
     isOpen: () => found !== undefined,
@@ -99,7 +99,7 @@ export function createCompletionList({ source, onChange, onOnly }: CompletionPar
   };
 }
 
-/** The items that fit what was typed, the best first. */
+/** The items that match the typed text, the best first. */
 export function filterItems(items: readonly CompletionItem[], typed: string): CompletionItem[] {
   const starting = items.filter(({ value }) => value.toLowerCase().startsWith(typed.toLowerCase()));
   return starting.length > 0 ? starting : fuzzyFilter([...items], typed, ({ value }) => value);

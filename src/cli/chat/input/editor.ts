@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import { CURSOR_MARKER, Editor, type TUI } from "@earendil-works/pi-tui";
 import { textWidth } from "../../terminal/fit-text.ts";
 
-/** The input line as it is drawn. */
+/** The text of the input line as it is drawn. */
 export interface EditorView {
   readonly rows: readonly string[];
   readonly caret: { readonly row: number; readonly column: number };
@@ -10,7 +10,7 @@ export interface EditorView {
 
 /** The text of the input line: several lines, undo, kill ring and folded pastes. */
 export interface ChatEditor {
-  /** Handles one key, given as in the table of keys. */
+  /** Handles one key, given as a sequence of `KEY_TABLE`. */
   press(sequence: string): void;
   type(text: string): void;
   /** Inserts a text as one unit of undo; a long one is folded. */
@@ -56,7 +56,7 @@ export function createEditor({ rows }: { rows(): number }): ChatEditor {
         return rows();
       },
     },
-  } as unknown as TUI; // all that the editor uses
+  } as unknown as TUI; // all members that the editor uses
   const editor = new Editor(host, {
     borderColor: plain,
     selectList: {

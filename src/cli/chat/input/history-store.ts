@@ -14,7 +14,7 @@ export interface HistoryPlace {
 
 /** The messages of all chats of a profile, in a file that only its owner can read. */
 export interface HistoryStore {
-  /** The stored messages, newest first, as they are seen from a place. */
+  /** The stored messages, newest first, each with its distance from a place. */
   load(place: HistoryPlace): Promise<HistoryEntry[]>;
   /** Stores a message, unless it contains a secret. */
   add(text: string, place: HistoryPlace, signal: AbortSignal): Promise<void>;
@@ -22,7 +22,7 @@ export interface HistoryStore {
 
 /** When the file has twice as many entries, the older half is removed. */
 const MAX_ENTRIES = 2_000;
-/** A longer message is a pasted file, which no user searches for in the history. */
+/** Longer messages are not stored: they are pasted files, which nobody looks up in the history. */
 const MAX_CHARS = 20_000;
 
 const storedEntry = z.object({ text: z.string(), session: z.string(), folder: z.string() });
@@ -60,7 +60,7 @@ export function createHistoryStore(path: string, redactor: Redactor): HistorySto
   };
 }
 
-/** A line that a full disk has cut is skipped. */
+/** Undefined for a line that was cut off by a full disk. */
 function parseLine(line: string): z.infer<typeof storedEntry> | undefined {
   try {
     return storedEntry.safeParse(JSON.parse(line)).data;

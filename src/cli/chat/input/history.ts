@@ -4,18 +4,18 @@ export interface HistoryEntry {
   readonly from: "session" | "folder" | "elsewhere";
 }
 
-/** Earlier messages, newest first, and the place in them that ↑ and ↓ have reached. */
+/** Earlier messages, newest first, and the position in them that ↑ and ↓ have reached. */
 export interface History {
   entries(): readonly HistoryEntry[];
-  /** Takes the stored entries, which follow those of this chat. */
+  /** Appends the stored entries to those of this chat. */
   load(stored: readonly HistoryEntry[]): void;
   add(text: string): void;
-  /** The entry before, or undefined at the end. `current` is kept, so that ↓ brings it back as it was left. */
+  /** The previous entry; undefined at the oldest. `current` is kept, so that ↓ brings it back unchanged. */
   older(current: string): string | undefined;
   newer(current: string): string | undefined;
-  /** Where ↑ and ↓ are; undefined in the draft. */
-  place(): { readonly number: number; readonly from: HistoryEntry["from"] } | undefined;
-  /** Forgets the place and what was changed there. */
+  /** The position of ↑ and ↓; undefined in the draft. */
+  position(): { readonly number: number; readonly from: HistoryEntry["from"] } | undefined;
+  /** Returns to the draft and discards changes of entries. */
   reset(): void;
 }
 
@@ -23,18 +23,18 @@ const DRAFT = -1;
 
 export function createHistory(): History {
   let entries: readonly HistoryEntry[] = [];
-  let place = DRAFT;
+  let index = DRAFT;
   const edited = new Map<number, string>();
 
   function move(current: string, step: number): string | undefined {
-    const next = place + step;
+    const next = index + step;
     if (next < DRAFT || next >= entries.length) return undefined;
-    edited.set(place, current);
-    place = next;
-    return edited.get(place) ?? entries[place]?.text ?? "";
+    edited.set(index, current);
+    index = next;
+    return edited.get(index) ?? entries[index]?.text ?? "";
   }
   const reset = (): void => {
-    place = DRAFT;
+    index = DRAFT;
     edited.clear();
   };
 
@@ -50,9 +50,9 @@ export function createHistory(): History {
     },
     older: (current) => move(current, 1),
     newer: (current) => move(current, -1),
-    place() {
-      const entry = entries[place];
-      return entry === undefined ? undefined : { number: place + 1, from: entry.from };
+    position() {
+      const entry = entries[index];
+      return entry === undefined ? undefined : { number: index + 1, from: entry.from };
     },
     reset,
   };

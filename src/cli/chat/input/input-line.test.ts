@@ -63,7 +63,7 @@ test.each([
   expect(openLine().press(sequence)).toBe(action);
 });
 
-test("keys: Ctrl+X Ctrl+E is one key of two, and the first alone does nothing", () => {
+test("keys: Ctrl+X Ctrl+E is a sequence of two keys, and the first alone does nothing", () => {
   const { press, line } = openLine();
   expect(press(CTRL("x"))).toBeUndefined();
   expect(press(CTRL("e"))).toBe("editor");
@@ -103,7 +103,7 @@ test("keys: the line is edited as in readline, with undo", () => {
   expect(line.draft()).toBe("");
 });
 
-test("keys: a setting moves a key, and none removes it", () => {
+test("keys: a setting changes the key of an action, and `none` removes it", () => {
   const { press, type, line } = openLine({
     settings: { palette: "f2", delete_to_end: "none", search: "ctrl+t" },
   });
@@ -124,13 +124,13 @@ test("keys: every name of the table has a key, and no two names share one", () =
   expect(keys.labels("editor")).toEqual(["Ctrl+G", "Ctrl+X Ctrl+E"]);
 });
 
-test("keys: unknown sequences and pages are neither typed nor obeyed", () => {
+test("keys: unknown sequences and PageUp type nothing and do nothing", () => {
   const { press, line } = openLine();
   for (const sequence of [`${ESC}[5~`, `${ESC}[6~`, `${ESC}[?62;c`, `${ESC}[99~`, "\u0000"]) press(sequence);
   expect(line.draft()).toBe("");
 });
 
-test("C21: history is entered with a draft, entries are edited, and the way back restores everything as it was", () => {
+test("C21: ↑ enters the history from a draft, entries can be edited, and ↓ restores all of them as they were", () => {
   const { press, type, line } = openLine();
   for (const text of ["first", "second"]) {
     type(text);
@@ -148,7 +148,7 @@ test("C21: history is entered with a draft, entries are edited, and the way back
   expect(line.draft()).toBe("draft");
 });
 
-test("C21: this session comes first, then this folder, then the rest, which the row below the input names", () => {
+test("C21: messages of this session come first, then of this folder, then the rest, and a row below the input says which", () => {
   const { press, type, line } = openLine();
   type("now");
   press("\r");
@@ -184,11 +184,11 @@ test("C21: ↑ moves in a draft of several lines and enters the history only at 
   expect(line.draft()).toBe("old");
 });
 
-test("keys: ↑ on an empty line takes a queued message back", () => {
+test("keys: ↑ on an empty line takes back a queued message", () => {
   expect(openLine({ hasQueue: true }).press(UP)).toBe("take-back");
 });
 
-test("keys: Ctrl+S puts the draft aside and brings it back; with a question, Tab does", () => {
+test("keys: Ctrl+S sets the draft aside and brings it back; while a question waits, Tab does too", () => {
   for (const [key, hasQuestion] of [
     [CTRL("s"), false],
     [TAB, true],
@@ -202,7 +202,7 @@ test("keys: Ctrl+S puts the draft aside and brings it back; with a question, Tab
   }
 });
 
-test("C19: a long paste is one unit for the caret, Backspace and undo, and is unfolded in three ways", () => {
+test("C19: a long paste is one unit for the caret, Backspace and undo, and can be unfolded in three ways", () => {
   const text = Array.from({ length: 6 }, (_, index) => `line ${index}`).join("\n");
   const { press, line, sent } = openLine();
   line.paste(text);
@@ -220,7 +220,7 @@ test("C19: a long paste is one unit for the caret, Backspace and undo, and is un
   expect(sent).toEqual([text]);
 });
 
-test("C19: a folded paste that was put aside comes back whole after another message was sent", () => {
+test("C19: a folded paste that was set aside comes back whole after another message was sent", () => {
   const text = "x\n".repeat(10);
   const { press, type, line, sent } = openLine();
   line.paste(text);
@@ -230,14 +230,14 @@ test("C19: a folded paste that was put aside comes back whole after another mess
   expect(sent).toEqual(["first this", text]);
 });
 
-test("C18: a paste arrives byte for byte, with its tabs and its spaces at both ends", () => {
+test("C18: a paste arrives byte for byte, including tabs and leading and trailing spaces", () => {
   const { press, line, sent } = openLine();
   line.paste("  all:\n\tmake\n");
   press("\r");
   expect(sent).toEqual(["  all:\n\tmake\n"]);
 });
 
-test("completion: Tab takes the marked command, Enter sends what was typed unless a row was marked", () => {
+test("completion: Tab inserts the marked command; Enter sends the typed text unless a row was marked", () => {
   const one = openLine();
   one.type("/he");
   one.press(TAB);

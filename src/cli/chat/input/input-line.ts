@@ -6,7 +6,7 @@ import { createHistory, type HistoryEntry } from "./history.ts";
 import { type KeyBindings, typedText } from "./key-bindings.ts";
 import { KEY_TABLE, type KeyName } from "./key-table.ts";
 
-/** What a key means to the rest of the chat. */
+/** An action of a key that the rest of the chat carries out. */
 export type KeyAction =
   | Extract<
       KeyName,
@@ -17,23 +17,23 @@ export type KeyAction =
   | "take-back"
   | "help";
 
-/** What the meaning of a key depends on. */
+/** The state that the meaning of a key depends on. */
 export interface KeySituation {
   readonly hasQueue: boolean;
   readonly hasQuestion: boolean;
 }
 
-/** What the drawer needs of the input line. */
+/** The input line as it is drawn. */
 export interface InputView extends EditorView {
   readonly completion: { readonly items: readonly CompletionItem[]; readonly marked: number } | undefined;
-  /** The draft that was put aside. */
+  /** The draft that was set aside. */
   readonly stash: string | undefined;
   readonly history: { readonly number: number; readonly from: HistoryEntry["from"] } | undefined;
 }
 
 /** The input line: the draft, its history, its stash and its completions. */
 export interface InputLine {
-  /** Handles one key; returns what the rest of the chat has to do. */
+  /** Handles one key; returns the action if the rest of the chat has to carry it out. */
   press(sequence: string, situation: KeySituation): KeyAction | undefined;
   paste(text: string): void;
   draft(): string;
@@ -53,7 +53,7 @@ export interface InputLineParts {
   now(): number;
   /** `startedTypingAt`: when the user started to type the text. */
   onSubmit(text: string, startedTypingAt: number): void;
-  /** A message for the history of later chats. */
+  /** Stores a message in the history of later chats. */
   onRemember(text: string): void;
   onChange(): void;
 }
@@ -105,7 +105,7 @@ export function createInputLine(parts: InputLineParts): InputLine {
     startedTypingAt = 0;
     completion.close();
     remember(text);
-    editor.press("\r"); // forgets the text, its folds and its undo
+    editor.press("\r"); // also clears the folds and the undo history
     onSubmit(text, since);
   }
   function move(step: "up" | "down", { hasQueue }: KeySituation): KeyAction | undefined {
@@ -127,7 +127,7 @@ export function createInputLine(parts: InputLineParts): InputLine {
     return undefined;
   }
   function toggleStash(): void {
-    const draft = editor.text(); // in full, because sending a message forgets the folds
+    const draft = editor.text(); // in full, because sending a message clears the folds
     if (draft === "" && stash === undefined) return;
     const back = stash;
     stash = draft === "" ? undefined : draft;
@@ -214,7 +214,7 @@ export function createInputLine(parts: InputLineParts): InputLine {
         ...editor.view(columns),
         completion: completion.view(),
         stash,
-        history: history.place(),
+        history: history.position(),
       };
     },
   };

@@ -1,13 +1,13 @@
 import { decodeKittyPrintable, type KeyId, matchesKey } from "@earendil-works/pi-tui";
 import { KEY_NAMES, KEY_TABLE, type KeyName } from "./key-table.ts";
 
-/** The keys of the table as the settings have changed them. */
+/** The keys of `KEY_TABLE` with the changes of the settings. */
 export interface KeyBindings {
-  /** What a key means; `waiting` after the first of two keys, undefined for text and for keys without a meaning. */
+  /** The action of a key; `waiting` after the first of two keys, undefined for text and for keys without an action. */
   read(sequence: string): KeyName | "waiting" | undefined;
-  /** The first key of an action, for people: `Ctrl+S`; undefined if the action has no key. */
+  /** The first key of an action in readable form, such as `Ctrl+S`; undefined if the action has no key. */
   label(name: KeyName): string | undefined;
-  /** All keys of an action, for people. */
+  /** All keys of an action in readable form. */
   labels(name: KeyName): readonly string[];
 }
 

@@ -1,8 +1,8 @@
-/** One key of the chat. Settings, help, hints and the status line read this table, so none of them can differ from it. */
+/** One action and its keys. Settings, help, hints and the status line read this table, so they always agree with it. */
 export interface KeyRow {
   readonly keys: readonly string[];
   readonly does: string;
-  /** What the key sends to the editor, if the editor does the work. */
+  /** The sequence to pass to the editor, if the editor carries out the action. */
   readonly editor?: string;
 }
 
@@ -20,7 +20,7 @@ export const KEY_TABLE = {
   down: { keys: ["down"], does: "line down, history" },
   search: { keys: ["ctrl+r"], does: "search the history" },
   editor: { keys: ["ctrl+g", "ctrl+x ctrl+e"], does: "write the message in $VISUAL or $EDITOR" },
-  stash: { keys: ["ctrl+s"], does: "put the draft aside or bring it back" },
+  stash: { keys: ["ctrl+s"], does: "set the draft aside or bring it back" },
   complete: { keys: ["tab"], does: "complete /command and @file; with a question: draft aside and back" },
   mode: { keys: ["shift+tab"], does: "next approval mode" },
   palette: { keys: ["ctrl+p"], does: "commands, models and sessions in one list" },
@@ -39,7 +39,7 @@ export const KEY_TABLE = {
   delete_to_start: { keys: ["ctrl+u"], does: "delete to the start of the line", editor: "\u0015" },
   delete_to_end: { keys: ["ctrl+k"], does: "delete to the end of the line", editor: "\u000b" },
   yank: { keys: ["ctrl+y"], does: "insert what was deleted", editor: "\u0019" },
-  yank_pop: { keys: ["alt+y"], does: "after that, what was deleted before it", editor: "\u001by" },
+  yank_pop: { keys: ["alt+y"], does: "after yank: insert what was deleted before that", editor: "\u001by" },
   undo: { keys: ["ctrl+_"], does: "undo", editor: "\u001f" },
 } as const satisfies Readonly<Record<string, KeyRow>>;
 

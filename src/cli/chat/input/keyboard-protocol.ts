@@ -1,34 +1,34 @@
-/** Asks terminals to tell more keys apart, such as Shift+Enter from Enter. */
+/** Turns on the protocol in which a terminal distinguishes more keys, such as Shift+Enter from Enter. */
 export interface KeyboardProtocol {
-  /** What to write when the terminal becomes ours. */
+  /** What to write when the chat takes the terminal. */
   enter(): string;
-  /** What to write when it is given back. */
+  /** What to write when the chat leaves it. */
   leave(): string;
   /** Takes an answer of the terminal. Returns what to write, or undefined if the sequence is not an answer. */
   answer(sequence: string): string | undefined;
 }
 
-const ASK_KITTY = "\u001b[?u";
+const QUERY_KITTY = "\u001b[?u";
 const KITTY_ON = "\u001b[>1u";
 const KITTY_OFF = "\u001b[<u";
 const OTHER_KEYS_ON = "\u001b[>4;1m";
 const OTHER_KEYS_OFF = "\u001b[>4;0m";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer of the terminal
 const KITTY_ANSWER = /^\u001b\[\?\d+u$/;
-/** Terminals that would print the question. */
-const NO_QUESTIONS = /^(?:$|dumb|linux|vt|ansi|cons)/;
+/** Terminals that would print the query. */
+const NO_QUERIES = /^(?:$|dumb|linux|vt|ansi|cons)/;
 
 /**
- * The kitty protocol is turned on only after the terminal has answered that it knows it, and not over SSH, because a connection
- * that breaks would leave it on. tmux has a form of its own.
+ * The kitty protocol is turned on only after the terminal has confirmed that it supports it, and not over SSH, because a broken
+ * connection would leave it on. tmux has its own protocol.
  */
 export function createKeyboardProtocol(env: NodeJS.ProcessEnv): KeyboardProtocol {
   const isRemote = env["SSH_TTY"] !== undefined || env["SSH_CONNECTION"] !== undefined;
   const isTmux = env["TMUX"] !== undefined;
-  const canAsk = !isRemote && !isTmux && !NO_QUESTIONS.test(env["TERM"] ?? "");
+  const canQuery = !isRemote && !isTmux && !NO_QUERIES.test(env["TERM"] ?? "");
   let isKitty = false;
   return {
-    enter: () => (isTmux ? OTHER_KEYS_ON : canAsk ? ASK_KITTY : ""),
+    enter: () => (isTmux ? OTHER_KEYS_ON : canQuery ? QUERY_KITTY : ""),
     leave() {
       const text = isTmux ? OTHER_KEYS_OFF : isKitty ? KITTY_OFF : "";
       isKitty = false;
@@ -36,7 +36,7 @@ export function createKeyboardProtocol(env: NodeJS.ProcessEnv): KeyboardProtocol
     },
     answer(sequence) {
       if (!KITTY_ANSWER.test(sequence)) return undefined;
-      if (!canAsk || isKitty) return "";
+      if (!canQuery || isKitty) return "";
       isKitty = true;
       return KITTY_ON;
     },

@@ -19,7 +19,7 @@ const TEXTS: readonly Program[] = [
   ["pbpaste"],
 ];
 
-/** What the desktop's clipboard holds: an image, else a text. */
+/** The content of the desktop's clipboard: an image if there is one, otherwise text. */
 export async function readClipboard(variables: NodeJS.ProcessEnv): Promise<ClipboardContent> {
   if (variables["SSH_TTY"] !== undefined || variables["SSH_CONNECTION"] !== undefined)
     return { problem: "The clipboard is on the other side of SSH: copy the file here, then /image PATH." };

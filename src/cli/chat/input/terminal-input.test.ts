@@ -24,7 +24,7 @@ function openInput(marksPastes = true) {
   };
 }
 
-test("C18: no key in a paste acts, control bytes are removed and the rest is exact", () => {
+test("C18: no key in a paste has an effect, control bytes are removed, and the rest is exact", () => {
   using terminal = openInput();
   terminal.push("\u001b[200~one\u0003\u001b[2J\u001a\u0000\ttwo\r\nthree\u001b[201~x");
   expect(terminal.pastes).toEqual(["one[2J\ttwo\nthree"]);
@@ -49,7 +49,7 @@ test("C18: a paste without its end mark is closed after a second of silence", ()
   }
 });
 
-test("C20: a line break with more text after it that arrives in one read is a paste, also where pastes are marked", () => {
+test("C20: one read with a line break and more text after it is a paste, even where pastes are marked", () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     using terminal = openInput();
@@ -94,7 +94,7 @@ test("C20: where pastes are not marked, a single line that arrives at once with 
   }
 });
 
-test("C17: Enter that was typed while another program had the terminal sends the message; a later line feed is a new line", async () => {
+test("C17: an Enter typed while another program had the terminal sends the message; a later line feed is a new line", async () => {
   using terminal = openInput();
   for (const text of ["early\none", "again\ntwo"]) {
     terminal.input.entered();
@@ -106,7 +106,7 @@ test("C17: Enter that was typed while another program had the terminal sends the
   expect(terminal.keys.join("")).toBe("early\ronea\nagain\rtwoa\n");
 });
 
-test("characters that arrive in pieces are typed whole", () => {
+test("characters whose bytes arrive one by one are typed whole", () => {
   using terminal = openInput();
   const bytes = Buffer.from("é😀");
   for (const byte of bytes) terminal.push(Buffer.from([byte]));

@@ -5,8 +5,8 @@ import { StdinBuffer } from "@earendil-works/pi-tui";
 export interface TerminalInput extends Disposable {
   push(data: Buffer | string): void;
   /**
-   * The terminal has become ours, at the start or after another program has used it. Text that was typed before arrives first,
-   * and the terminal has turned its Enter into a line feed.
+   * Call after raw mode was turned on, at the start or after another program has used the terminal. Text that was typed before
+   * arrives first, and the terminal has turned the Enter in it into a line feed.
    */
   entered(): void;
 }
@@ -15,14 +15,14 @@ export interface TerminalInputParts {
   /** One key, as the terminal sends it. */
   onKey(sequence: string): void;
   onPaste(text: string): void;
-  /** Whether the terminal marks what is pasted. Without marks, fast typing counts as a paste. */
+  /** Whether the terminal marks pastes. If not, very fast typing counts as a paste. */
   readonly marksPastes: boolean;
   now(): number;
 }
 
 /** No person types two characters and Enter this fast. */
 const BURST_MS = 8;
-/** More of a paste without marks follows this soon. */
+/** The next piece of an unmarked paste follows within this time. */
 const MORE_WITHIN_MS = 30;
 const PASTE_ENDS_AFTER_MS = 1_000;
 const PASTE_END = "\u001b[201~";
@@ -35,11 +35,11 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
   let half = "";
   let typedAt: readonly number[] = [];
   let ending: NodeJS.Timeout | undefined;
-  let pasted = ""; // of a paste without marks that may not be complete
+  let pasted = ""; // an unmarked paste that may not be complete
   let gathering: NodeJS.Timeout | undefined;
-  let heldEnter: NodeJS.Timeout | undefined; // Enter right after other characters, until it is known what follows
+  let heldEnter: NodeJS.Timeout | undefined; // an Enter right after other characters, held until it is clear what follows
   let hasBrokenLine = false; // whether an Enter of this burst was a line break
-  let entering: NodeJS.Immediate | undefined; // the later one of two
+  let entering: NodeJS.Immediate | undefined;
 
   buffer.on("data", (sequence) => {
     // Characters beyond 16 bits arrive in two halves.
@@ -99,7 +99,7 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
     entered() {
       isTypedAhead = true;
       clearImmediate(entering);
-      // What was typed before is read between the two.
+      // Text that was typed before is read between the two immediates.
       entering = setImmediate(() => {
         entering = setImmediate(() => {
           isTypedAhead = false;
@@ -116,12 +116,15 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
   };
 }
 
-/** Nobody types a line break and more text between two looks at the keyboard. Keys other than Tab are not pasted. */
+/**
+ * Whether the text of one read is a paste: it has a line break with text before and after it, which nobody types that fast, and
+ * no control characters except Tab.
+ */
 function isUnmarkedPaste(text: string): boolean {
   return /[^\r\n][\r\n]+[^\r\n]/.test(text) && !/(?![\t\r\n])\p{Cc}/u.test(text);
 }
 
-/** Pasted text keeps its lines and tabs, and nothing that a terminal would act on. */
+/** Keeps the line breaks and tabs of a pasted text, and removes all other control characters. */
 function withoutControls(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(/(?![\n\t])\p{Cc}/gu, "");
 }

@@ -81,7 +81,7 @@ export function createHighlighter(colours: Colours): (line: string, language: st
     if (!colours.isColorSupported || !(name in LANGUAGES) || line.trim() === "") return line;
     if (!asked.has(name)) {
       asked.add(name);
-      load(name).catch(() => undefined); // code without colours is still code
+      load(name).catch(() => undefined); // code stays readable without colours
     }
     if (library === undefined || !ready.has(name)) return line;
     return toColours(library.highlight(line, { language: name, ignoreIllegals: true }).value, colours);

@@ -38,13 +38,12 @@ function spansOf(token: Token, style: Style, colours: Colours): Span[] {
         ? within((text) => text)
         : [{ text: token["text"], style }];
     default:
-      return [{ text: token.raw, style }]; // HTML, images and whatever else: as the model wrote it
+      return [{ text: token.raw, style }]; // HTML, images and the like: as the model wrote them
   }
 }
 
 /**
- * Whether the end of the text may still change how its beginning looks: an emphasis, a code span or a link that is not
- * closed yet.
+ * Whether text that follows may still change how this text looks, because an emphasis, a code span or a link in it is open.
  */
 export function hasOpenInline(source: string): boolean {
   const withoutCode = source.replace(/(`+)(?:(?!\1)[\s\S])*\1/g, "");

@@ -17,9 +17,9 @@ export interface MarkdownStream {
 
 export interface MarkdownOptions {
   readonly colours: Colours;
-  /** Columns of the terminal at this moment. */
+  /** The current width of the terminal. */
   columns(): number;
-  /** Whether prose is broken between words; otherwise each of its lines is left to the terminal. */
+  /** Whether the chat wraps prose between words; otherwise the terminal does. */
   wraps(): boolean;
   /** Colours one line of code; returns it unchanged for an unknown language. */
   highlight(line: string, language: string): string;
@@ -36,8 +36,8 @@ export function createMarkdownStream({
   wraps,
   highlight,
 }: MarkdownOptions): MarkdownStream {
-  let unfinished = ""; // the source line that has no end yet
-  let returned = 0; // words of the unfinished line that were returned
+  let unfinished = ""; // the last source line, until its line end arrives
+  let returned = 0; // how many of its words were returned
   let fence: Fence | undefined;
   let table: string[] = [];
   let isAfterBlank = true;
@@ -99,7 +99,7 @@ export function createMarkdownStream({
       const parts = (unfinished + escapeControls(text)).split("\n");
       unfinished = parts.pop() ?? "";
       for (const part of parts) lines.push(...finish(part));
-      // Text of one row has no row that is final, and most pieces of a stream are in one.
+      // Render only text that is longer than one row, because one row is never final. Most pieces of a stream are shorter.
       const isLong = unfinished.length > MAX_UNFINISHED_CHARS;
       const fitsRow = !isLong && textWidth(unfinished) < proseWidth();
       const isProse = !fitsRow && fence === undefined && !/^\s{0,3}[|`~]/.test(unfinished);
@@ -138,7 +138,7 @@ export function createMarkdownStream({
 }
 
 interface BlockLine {
-  /** What the first row and the following rows begin with. */
+  /** The start of the first row and of the following rows. */
   readonly first: string;
   readonly rest: string;
   readonly text: string;

@@ -2,7 +2,7 @@ import { escapeControls } from "../../terminal/escape-controls.ts";
 import { foldText } from "../../terminal/fit-text.ts";
 import type { MarkdownStream } from "./markdown-stream.ts";
 
-/** Gives out markdown as the model wrote it, line by line; the terminal wraps it. */
+/** Returns markdown line by line as the model wrote it; the terminal wraps it. */
 export function createRawStream(columns: () => number): MarkdownStream {
   let unfinished = "";
   return {

@@ -6,10 +6,10 @@ export interface Span {
   readonly style: (text: string) => string;
 }
 
-/** The widest a row of prose becomes: longer rows are hard to read. */
+/** The maximum width of a row of prose, because wider rows are hard to read. */
 export const MAX_PROSE_COLUMNS = 100;
 
-/** A row of broken text and the number of words from the beginning of the text to its end. */
+/** A row of wrapped text, and the number of words from the start of the text to the end of the row. */
 export interface WrappedRow {
   readonly text: string;
   readonly words: number;
@@ -18,7 +18,7 @@ export interface WrappedRow {
 /**
  * Breaks text between words into rows. A word that is wider than a row, such as an address or a path, gets a row of its own
  * and is never broken, so that it can be selected and copied. Adding text at the end changes only the last row. The first
- * `skipped` words were printed earlier, maybe at another width, and are left out.
+ * `skipped` words were printed earlier, perhaps at another width, and are omitted.
  */
 export function wrapSpans(
   spans: readonly Span[],
@@ -63,7 +63,7 @@ interface Word {
   readonly isBlank: boolean;
 }
 
-/** A character of a script without spaces, with the marks that must not begin a row. */
+/** A character of a script without spaces, with the punctuation after it, which must not start a row. */
 const UNSPACED =
   /([\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff][\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b\uff1f\u300d\u300f]*)/;
 const SEPARATORS = new RegExp(`([ \\t\\n]+)|${UNSPACED.source}`);

@@ -21,7 +21,7 @@ export interface ChatPanels extends Disposable {
   palette(): Promise<void>;
   /** Tokens and cost of the session. */
   usage(): Promise<UsageTotals>;
-  /** The list that the agent keeps of its steps. */
+  /** The agent's list of steps. */
   todos(): Promise<TodoState["items"]>;
   deleteSession(id: string): Promise<number>;
 }
@@ -47,7 +47,7 @@ export interface ChatPanelParts {
 }
 
 const RECENT_SESSIONS = 30;
-/** No server is asked, so there is no wait. */
+/** Only stored lists are read, so there is no server to wait for. */
 const NO_SERVER_MS = 1;
 
 export function createChatPanels(parts: ChatPanelParts, signal: AbortSignal): ChatPanels {
@@ -125,7 +125,7 @@ export function createChatPanels(parts: ChatPanelParts, signal: AbortSignal): Ch
   };
 }
 
-/** All models that are known without asking a server. */
+/** All models that are known without a request to a server. */
 export function listStoredModels(app: App, signal: AbortSignal): Promise<ListedModel[]> {
   const settings = readRouteSettings(app.resolved);
   const catalogue = createCatalogueParts(app, { settings, withinMs: NO_SERVER_MS });

@@ -10,7 +10,7 @@ import { createPanel, type Panel, type PanelRow } from "./panel.ts";
 /** A model of the list. */
 export interface ListedModel extends CatalogueEntry {
   readonly provider: string;
-  /** What is missing to use it; undefined if nothing is. */
+  /** What is missing before the model can be used; undefined if nothing is. */
   readonly missing: string | undefined;
 }
 

@@ -19,11 +19,11 @@ export interface PanelParts<Value> {
   /** The line below the rows, for the marked row. */
   footer(marked: Value | undefined): string;
   onChoose(value: Value): void;
-  /** Enter without a row: the panel asks for a text. */
+  /** For a panel that asks for a text: Enter without a marked row. */
   onText?(text: string): void;
   /** Other keys on the marked row. */
   onKey?(name: KeyName, value: Value): void;
-  /** A search that the rows alone cannot answer; its rows follow those that the filter has found. */
+  /** A slower search for more rows, which follow those that the filter has found. */
   search?(query: string): Promise<readonly PanelRow<Value>[]>;
   readonly query?: string | undefined;
 }
@@ -39,11 +39,11 @@ export interface PanelView {
 
 /** A list in the live area that is filtered by typing. It has all keys until it is closed. */
 export interface Panel {
-  /** Handles one key. Returns false when the panel is done and must be closed. */
+  /** Handles one key. Returns false when the panel must be closed. */
   press(sequence: string, keys: KeyBindings): boolean;
   paste(text: string): void;
   view(): PanelView;
-  /** Sets the function that the panel calls to be drawn again. */
+  /** Sets the function that draws the panel again. */
   connect(redraw: () => void): void;
 }
 
@@ -81,7 +81,7 @@ export function createPanel<Value>(parts: PanelParts<Value>): Panel {
     marked = Math.max(0, Math.min(found.length - 1, marked + step));
   };
 
-  /** Returns false when the panel is done. */
+  /** Returns false when the panel must be closed. */
   function act(name: KeyName): boolean {
     const value = found[marked]?.value;
     switch (name) {

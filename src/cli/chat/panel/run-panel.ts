@@ -7,7 +7,7 @@ import { drawPanel } from "../window/draw-lists.ts";
 import { enterChatModes } from "../window/terminal-modes.ts";
 import type { Panel } from "./panel.ts";
 
-/** Shows a panel at a terminal without a chat, until a row is chosen or the panel is left. */
+/** Shows a panel outside a chat, until the user chooses a row or leaves. */
 export async function runPanel(
   panel: Panel,
   streams: TerminalStreams,

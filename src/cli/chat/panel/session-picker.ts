@@ -16,8 +16,8 @@ export interface SessionPickerParts {
   onOpen(id: string): void;
   onRename(id: string, title: string): void;
   onDelete(id: string): void;
-  /** Shows a question of the picker. */
   redact(text: string): string;
+  /** Opens a question of the picker. */
   openPanel(panel: Panel): void;
   readonly signal: AbortSignal;
 }

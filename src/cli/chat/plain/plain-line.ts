@@ -17,19 +17,19 @@ export interface PlainLineParts {
   onSubmit(text: string, startedTypingAt: number): void;
 }
 
-/** With the marks that belong to it; an emoji that consists of several goes one part at a time. */
+/** The last character with its combining marks. An emoji that consists of several characters is deleted one by one. */
 const LAST_CHARACTER = /.\p{M}*$/su;
 const PASSED_ON = new Set<string>(["stop", "interrupt", "suspend", "editor", "mode", "output"]);
 
 export function createPlainLine({ keys, echo, now, onSubmit }: PlainLineParts): PlainLine {
   let text = "";
   let startedTypingAt = 0;
-  let hasWord = false; // whether the line on the terminal begins with `you:`
+  let hasLabel = false; // whether the line on the terminal begins with `you:`
   const add = (typed: string): void => {
     if (text === "") {
       startedTypingAt = now();
-      if (!hasWord) echo("you: ");
-      hasWord = true;
+      if (!hasLabel) echo("you: ");
+      hasLabel = true;
     }
     text += typed;
     echo(typed.replaceAll("\n", "\r\n"));
@@ -43,17 +43,17 @@ export function createPlainLine({ keys, echo, now, onSubmit }: PlainLineParts): 
     }
     const message = text;
     text = "";
-    hasWord = false;
+    hasLabel = false;
     echo("\r\n");
     onSubmit(message, startedTypingAt);
   };
-  /** Removes the end of the last line, as far as a terminal can without moving its cursor up. */
+  /** Erases the text after `kept` on the terminal, which can do so only in its last line. */
   const erase = (kept: string): void => {
     const width = textWidth(text.slice(kept.length));
     text = kept;
     echo("\b \b".repeat(width));
   };
-  /** The text up to a place in its last line. */
+  /** The text without what `end` matches in its last line. */
   const keepUpTo = (end: RegExp): string => {
     const start = text.lastIndexOf("\n") + 1;
     return text.slice(0, start) + text.slice(start).replace(end, "");
@@ -78,7 +78,7 @@ export function createPlainLine({ keys, echo, now, onSubmit }: PlainLineParts): 
     text: () => text,
     set(next) {
       text = next;
-      hasWord = next !== "";
+      hasLabel = next !== "";
       startedTypingAt = now();
     },
   };

@@ -9,15 +9,15 @@ import { approvalChoices } from "../window/draw.ts";
 import { type DisplayState, describeAdded } from "../window/printer.ts";
 import { createMarkdownSpeaker } from "./speak-markdown.ts";
 
-/** Turns entries into whole lines for a screen reader. Every line begins with a word that can be searched for. */
+/** Turns entries into whole lines for a screen reader. Every line begins with a label that can be searched for. */
 export interface PlainPrinter {
   print(entry: Entry): string[];
-  /** What only the state contains: calls that have started, messages that were queued. */
+  /** Lines for changes that are not entries, such as started calls and queued messages. */
   announce(before: ChatState, after: ChatState): string[];
 }
 
 const MAX_OUTPUT_LINES = 5;
-/** More of a line of output would be read aloud for minutes. */
+/** A longer line of output would be read aloud for minutes. */
 export const MAX_LINE_WIDTH = 300;
 
 export function createPlainPrinter(display: DisplayState): PlainPrinter {
@@ -56,7 +56,7 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
         return entry.lines.filter((line) => line.trim() !== "").map((line) => `info: ${line}`);
       case "command":
       case "command-end":
-        return []; // it is on the line where it was typed
+        return []; // it was echoed while it was typed
       case "turn-end":
         return ["notice: your turn"];
     }
@@ -91,7 +91,7 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
   };
 }
 
-/** Whether only the user can send what is queued. */
+/** Whether the queue waits for the user to send it. */
 function waits({ queue, isQueueHeld, turn }: ChatState): boolean {
   return queue.length > 0 && isQueueHeld && turn === undefined;
 }

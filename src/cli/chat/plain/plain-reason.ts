@@ -1,4 +1,4 @@
-/** What turns the screen reader mode on before the settings are known: a flag or a variable. */
+/** The flag or variable that turns the screen reader mode on; undefined if only the settings can do so. */
 export function findPlainReason(
   flag: boolean | undefined,
   variables: Readonly<Record<string, string | undefined>>,

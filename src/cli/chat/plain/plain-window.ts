@@ -12,7 +12,7 @@ import { suspendProcess } from "../window/suspend-process.ts";
 import { createPlainLine } from "./plain-line.ts";
 import { createPlainPrinter, MAX_LINE_WIDTH } from "./plain-printer.ts";
 
-/** Output that arrives together is printed together, so that a line that is being typed is repeated only once. */
+/** Output is collected for this long, so that the line that is being typed is repeated less often. */
 const GATHER_MS = 100;
 const STILL_WORKING_MS = 30_000;
 const MAX_ROWS = 20;
@@ -20,7 +20,7 @@ const DOWN = "\u001b[B";
 const PASTE_ON = "\u001b[?2004h";
 const PASTE_OFF = "\u001b[?2004l";
 
-/** The chat as whole lines that are never redrawn, for screen readers and for terminals that cannot move their cursor. */
+/** Opens a chat of whole lines that are never redrawn, for screen readers and for terminals that cannot move their cursor. */
 export function openPlainWindow(
   { streams, keys, onSubmit, onRemember, onKey, onDraft, takePaste, onClosed }: ChatWindowParts,
   initial: ChatState,
@@ -36,7 +36,7 @@ export function openPlainWindow(
   let gathering: NodeJS.Timeout | undefined;
   let working: NodeJS.Timeout | undefined;
   let panel: Panel | undefined;
-  let typed = ""; // the message that the person has just seen while typing it
+  let typed = ""; // the last message, which was echoed while it was typed
   let isOpen = false;
 
   const echo = (text: string): void => {
@@ -67,7 +67,7 @@ export function openPlainWindow(
     pending.push(...lines);
     if (pending.length > 0) gathering ??= setTimeout(flush, GATHER_MS);
   }
-  function keepTime(): void {
+  function updateWorkingTimer(): void {
     const { turn, questions } = state;
     if ((turn !== undefined && questions.length === 0) === (working !== undefined)) return;
     clearInterval(working);
@@ -134,7 +134,7 @@ export function openPlainWindow(
     if (!stdin.destroyed) stdin.setRawMode(false);
     if (marksPastes) stdout.write(PASTE_OFF);
   }
-  /** After a bug or a second Ctrl-C nothing else restores the terminal. */
+  /** Restores the terminal after a bug or a second Ctrl-C, when nothing else does. */
   const leaveAtExit = (): void => {
     if (isOpen) leave();
   };
@@ -152,10 +152,10 @@ export function openPlainWindow(
         const isEcho = entry.kind === "user" && entry.text.trim() === typed;
         if (!isEcho) return printer.print(entry);
         typed = "";
-        return printer.print({ ...entry, text: "" }); // it is on the line where it was typed
+        return printer.print({ ...entry, text: "" }); // the text was echoed while it was typed
       });
       print([...printer.announce(before, next), ...lines]);
-      keepTime();
+      updateWorkingTimer();
     },
     draft: line.text,
     setDraft(text) {

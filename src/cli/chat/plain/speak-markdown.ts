@@ -5,7 +5,7 @@ import type { DisplayState } from "../window/printer.ts";
 
 const PLAIN = createColors(false);
 
-/** Turns markdown that arrives in pieces into whole lines for a screen reader, each with a word in front. */
+/** Turns markdown that arrives in pieces into whole lines for a screen reader, each with a label such as `code:`. */
 export interface MarkdownSpeaker {
   push(text: string): string[];
   end(): string[];
@@ -35,7 +35,7 @@ export function createMarkdownSpeaker(display: Pick<DisplayState, "isRaw">): Mar
     const text = plainText(line.replace(/^#+ /, ""));
     return [...endTable(), ...(text.trim() === "" ? [] : [`hermes: ${text}`])];
   }
-  /** Each cell is read with its header. */
+  /** The rows of the table, in which the header precedes each cell. */
   function endTable(): string[] {
     const [header = [], , ...rows] = table.map(splitRow);
     table = [];

@@ -7,18 +7,18 @@ import { createScreen } from "./screen.ts";
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** A terminal that reports its new size some time after it has rewrapped its lines, as real ones do. */
+/** A terminal that rewraps its lines some time before it reports its new size, as real ones do. */
 function openLab({ isInTmux = false } = {}) {
   const terminal = new Terminal({ cols: 80, rows: 24, scrollback: 10_000, allowProposedApi: true });
-  const told = { columns: 80, rows: 24 };
-  const stdout = Object.assign(new EventEmitter(), told);
+  const reported = { columns: 80, rows: 24 };
+  const stdout = Object.assign(new EventEmitter(), reported);
   let bytes = "";
   const screen = createScreen({
     write(text) {
       bytes += text;
       terminal.write(text);
     },
-    size: () => told,
+    size: () => reported,
     rewraps: true,
   });
   const status = "a status row that is rather long, so that a narrow window has to rewrap it";
@@ -36,8 +36,8 @@ function openLab({ isInTmux = false } = {}) {
       await flush();
       terminal.resize(columns, rows);
     },
-    tell() {
-      Object.assign(told, { columns: terminal.cols, rows: terminal.rows });
+    reportSize() {
+      Object.assign(reported, { columns: terminal.cols, rows: terminal.rows });
       stdout.emit("resize");
     },
     async lines() {
@@ -65,7 +65,7 @@ test.each([
   for (let step = 0; step < 28; step++) {
     lab.painter.append([`line ${step}`]);
     lab.painter.schedule();
-    lab.tell();
+    lab.reportSize();
     vi.advanceTimersByTime(quietMs);
   }
   expect(lab.bytes()).toBe(before);
@@ -81,7 +81,7 @@ test("C17: a key is echoed without waiting for the next frame, but not while the
   lab.painter.echo();
   await nextTurn();
   expect(lab.bytes()).toContain("first");
-  lab.tell();
+  lab.reportSize();
   lab.painter.append(["second"]);
   lab.painter.echo();
   await nextTurn();
@@ -102,7 +102,7 @@ test("C1, C10: a window that is dragged in 28 steps and made tiny keeps every li
     printed.push(`line ${index}`);
     lab.painter.append([`line ${index}`]);
     await lab.rewrap(columns, rows);
-    lab.tell();
+    lab.reportSize();
     lab.painter.schedule();
     vi.advanceTimersByTime(40);
     await lab.lines();
@@ -114,11 +114,11 @@ test("C1, C10: a window that is dragged in 28 steps and made tiny keeps every li
   expect(dragged.slice(-3)).toEqual(["unfinished text", "❯ typed", status]);
   expect(dragged.length - printed.length - 3).toBeLessThanOrEqual(1);
   await lab.rewrap(20, 6);
-  lab.tell();
+  lab.reportSize();
   vi.advanceTimersByTime(100);
   await lab.lines();
   await lab.rewrap(80, 24);
-  lab.tell();
+  lab.reportSize();
   vi.advanceTimersByTime(100);
   const after = await lab.lines();
   expect(after.filter((line) => line.startsWith("line "))).toEqual(printed);

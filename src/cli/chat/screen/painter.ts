@@ -1,12 +1,12 @@
 import type { LiveArea, Screen } from "./screen.ts";
 
-/** Decides when the screen is written: at most 30 times a second, and not while the window changes its size. */
+/** Schedules writes to the screen: at most 30 a second, and none while the window is being resized. */
 export interface Painter extends Disposable {
   /** Appends finished lines with the next frame. */
   append(lines: readonly string[]): void;
   /** The live area may have changed. */
   schedule(): void;
-  /** A key was pressed: the live area is drawn as soon as all keys that have arrived were handled. */
+  /** Draws the live area as soon as all keys that have arrived are handled, without waiting for the next frame. */
   echo(): void;
   /** Redraws everything below the finished lines, for a terminal that another program has written to. */
   redraw(): void;
@@ -25,11 +25,11 @@ export interface PainterParts {
 
 const FRAME_MS = 33;
 /**
- * A terminal rewraps its lines when it gets the new size, and we hear of that later. A frame in between would be drawn over
- * the wrong rows, so nothing is written until the size has not changed for this long.
+ * A terminal rewraps its lines before it reports its new size. A frame in between would overwrite the wrong rows, so nothing is
+ * written until the size has been unchanged for this long.
  */
 const RESIZE_QUIET_MS = 80;
-/** tmux rewraps immediately, but informs a program only four times a second. */
+/** tmux rewraps immediately, but reports sizes only four times a second. */
 const TMUX_QUIET_MS = 300;
 
 export function createPainter({ screen, stdout, isInTmux, live }: PainterParts): Painter {
@@ -48,7 +48,7 @@ export function createPainter({ screen, stdout, isInTmux, live }: PainterParts):
     clearTimeout(frame);
     frame = undefined;
     isEchoing = false;
-    noticeResize(stdout);
+    refreshSize(stdout);
     if (isRunning && resizing === undefined) screen.show(takePending(), live());
   }
   function paintResized(): void {
@@ -96,7 +96,7 @@ export function createPainter({ screen, stdout, isInTmux, live }: PainterParts):
   };
 }
 
-/** Asks the kernel for the size before each frame: the signal that announces a change may still wait behind other work. */
-function noticeResize(stdout: NodeJS.WriteStream & { _refreshSize?: () => void }): void {
+/** Reads the size from the kernel before each frame, because other work may delay the signal of a change. */
+function refreshSize(stdout: NodeJS.WriteStream & { _refreshSize?: () => void }): void {
   stdout._refreshSize?.();
 }

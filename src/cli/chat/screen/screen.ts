@@ -1,6 +1,6 @@
 import { cutStyled, styledWidth } from "./styled-width.ts";
 
-/** The rows at the bottom of the terminal that are redrawn, and the place of the cursor in them. */
+/** The rows at the bottom of the terminal that are redrawn, and the position of the cursor in them. */
 export interface LiveArea {
   readonly rows: readonly string[];
   readonly caret: { readonly row: number; readonly column: number };
@@ -28,7 +28,7 @@ export interface ScreenParts {
   size(): ScreenSize;
   /** Whether the terminal rewraps long lines when it becomes narrower. */
   readonly rewraps: boolean;
-  /** The live area that another screen has left to this one. */
+  /** The live area that is already on the terminal. */
   readonly drawn?: LiveArea | undefined;
 }
 
@@ -39,8 +39,8 @@ const ERASE_BELOW = "\u001b[J";
 
 const NOTHING: LiveArea = { rows: [], caret: { row: 0, column: 0 } };
 
-export function createScreen({ write, size, rewraps, drawn: taken = NOTHING }: ScreenParts): Screen {
-  let drawn = taken;
+export function createScreen({ write, size, rewraps, drawn: initial = NOTHING }: ScreenParts): Screen {
+  let drawn = initial;
 
   /** Live rows end before the last column, where terminals disagree about wrapping. */
   function cutRows({ rows, caret }: LiveArea): LiveArea {
@@ -51,7 +51,7 @@ export function createScreen({ write, size, rewraps, drawn: taken = NOTHING }: S
     };
   }
 
-  function place({ rows, caret }: LiveArea): string {
+  function moveToCaret({ rows, caret }: LiveArea): string {
     return `${up(rows.length - 1 - caret.row)}\r${right(caret.column)}`;
   }
 
@@ -61,7 +61,7 @@ export function createScreen({ write, size, rewraps, drawn: taken = NOTHING }: S
     const erase = (row: number): string => (row < drawn.rows.length ? ERASE_RIGHT : "");
     const above = lines.map((line, row) => `${line}${fills(line, columns) ? "" : erase(row)}\r\n`).join("");
     const below = live.rows.map((row, index) => row + erase(lines.length + index)).join("\r\n");
-    write(`${HIDE_CURSOR}${toTop}${above}${below}${ERASE_BELOW}${place(live)}${SHOW_CURSOR}`);
+    write(`${HIDE_CURSOR}${toTop}${above}${below}${ERASE_BELOW}${moveToCaret(live)}${SHOW_CURSOR}`);
     drawn = live;
   }
 

@@ -3,7 +3,7 @@ import type { Approval } from "../../../approvals/approval.ts";
 import type { Entry } from "./entry.ts";
 import { STATUS_FIELDS, type StatusField } from "./status-fields.ts";
 
-/** What the chat knows about its session once it is open. */
+/** The facts about a session, which are known once it is open. */
 export interface ChatFacts {
   readonly version: string;
   readonly profile: string;
@@ -21,7 +21,7 @@ export type BusyMode = "queue" | "steer" | "interrupt";
 
 export interface RunningCall {
   readonly callId: string;
-  /** Counts the calls of the session; `/out` and `/why` take it. */
+  /** The number of the call in its session, which `/out` and `/why` accept. */
   readonly number: number;
   readonly tool: string;
   readonly argument: string;
@@ -50,18 +50,18 @@ export interface RunningCommand {
 export interface RunningTurn {
   readonly startedAt: number;
   readonly activity: "waiting" | "thinking" | "answering" | "calling" | "stopping";
-  /** When the model or a call last gave a sign of life. */
+  /** When the model or a call last produced an event. */
   readonly activeAt: number;
 }
 
-/** Everything that decides what the chat shows and what a key means. A value: `update` returns a new one. */
+/** Everything that determines what the chat shows and what a key does. Immutable: `update` returns a new state. */
 export interface ChatState {
   readonly facts: ChatFacts | undefined;
   readonly mode: ChatMode;
   /** What Enter does with a message while a turn runs. */
   readonly busyMode: BusyMode;
   readonly showsReasoning: boolean;
-  /** Whether a spinner turns. */
+  /** Whether a spinner is shown. */
   readonly hasMotion: boolean;
   /** What the status line shows, in this order. */
   readonly statusFields: readonly StatusField[];
@@ -71,16 +71,16 @@ export interface ChatState {
   readonly lastCall: number;
   /** Messages that are sent after the running turn, oldest first. */
   readonly queue: readonly string[];
-  /** Whether a stop by the user keeps the queue from being sent by itself. */
+  /** Whether queued messages wait for Enter, for example because the user has stopped a turn. */
   readonly isQueueHeld: boolean;
   /** Whether the turn is being stopped for the first message of the queue, which is sent next. */
   readonly isInterrupting: boolean;
   /** Notes to the running turn that the model has not seen yet. */
   readonly steers: readonly string[];
   readonly questions: readonly Question[];
-  /** Calls of a turn that a crash has cut off; their ends follow with the next message. */
+  /** Calls of a turn that a crash has cut off; their results follow with the next message. */
   readonly cutOff: readonly PendingCall[];
-  /** A message that a notice has offered: Enter on the empty line sends it. */
+  /** A message that a notice has offered to send with Enter on the empty line. */
   readonly offer: string | undefined;
   /** Files that a call of this turn failed to write and that no later call has written. */
   readonly failedWrites: readonly string[];
@@ -125,14 +125,14 @@ export const INITIAL_STATE: ChatState = {
   isLeaving: false,
 };
 
-/** What the program does because of an input; `update` itself does nothing. */
+/** A side effect that the program carries out; `update` itself is pure. */
 export type Effect =
   | { readonly type: "send"; readonly text: string }
   | { readonly type: "steer"; readonly text: string }
   | { readonly type: "stop" }
   /** Stop the turn for a new message. */
   | { readonly type: "redirect" }
-  /** Stops the slash commands that run. */
+  /** Stops the running slash commands. */
   | { readonly type: "stop-commands" }
   | { readonly type: "leave" }
   /** Runs a command in the environment, without the model. */

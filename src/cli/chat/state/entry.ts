@@ -1,6 +1,6 @@
 import type { Approval } from "../../../approvals/approval.ts";
 
-/** Something that the chat prints once; a printer decides its form and turns it into lines. */
+/** Something that the chat prints once. A printer turns it into lines. */
 export type Entry =
   | { readonly kind: "greeting"; readonly parts: readonly string[] }
   | {
@@ -40,7 +40,7 @@ export interface EndedCall {
   readonly argument: string;
   readonly outcome: "ok" | "failed" | "stopped" | "unknown" | "not-run";
   readonly durationMs: number;
-  /** What the person sees of the result. */
+  /** The part of the result that the user sees. */
   readonly body: string;
   /** A few words about the end: the exit code, the size of a change, or the reason why the call was not run. */
   readonly summary: string;

@@ -3,7 +3,7 @@ import { parseObject } from "../../../agent/main-argument.ts";
 
 type ToolEnd = Pick<AgentEventOf<"tool-end">, "tool" | "text" | "display" | "outcome" | "denied">;
 
-/** What the person sees of a result: the diff of a change, the output of a command. */
+/** The part of a result that the user sees: the diff of a change, the output of a command. */
 export function bodyOfResult({ tool, text, display }: ToolEnd): string {
   if (display !== undefined) return display.trimEnd();
   if (tool !== "terminal") return "";
@@ -12,7 +12,7 @@ export function bodyOfResult({ tool, text, display }: ToolEnd): string {
   return (end === -1 ? (/^error: (.*)$/m.exec(text)?.[1] ?? "") : text.slice(end + 2)).trimEnd();
 }
 
-/** A command that was started in the background. */
+/** The body for a command that was started in the background. */
 function describeJob(text: string): string | undefined {
   const { session_id: id, status, notes } = parseObject(text);
   if (typeof id !== "string" || status !== "running") return undefined;

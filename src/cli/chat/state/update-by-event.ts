@@ -118,7 +118,7 @@ export function updateByEvent(state: ChatState, event: AgentEvent, now: number):
   }
 }
 
-/** What is behind the text that a person has typed. */
+/** The number of lines that references have added to the text that the user has typed. */
 function countAdded(message: UserMessage): number {
   const added = textOf(message).slice(firstTextOf(message).length).replace(PLAN_MODE, "").trim();
   return added === "" ? 0 : added.split("\n").length;
@@ -140,7 +140,7 @@ function startCalls(state: ChatState, { calls }: AgentEventOf<"tools-start">, no
   });
 }
 
-/** A call that was denied never started: it has a number of its own all the same, so that `/why` can name it. */
+/** Ends a call. A denied call never started, but gets a number too, so that `/why` can name it. */
 function endCall(state: ChatState, event: AgentEventOf<"tool-end">, now: number): Update {
   const running = state.calls.find(({ callId }) => callId === event.callId);
   const number = running?.number ?? state.lastCall + 1;
@@ -173,12 +173,12 @@ function placeOf({ facts }: ChatState): string {
   return facts === undefined || facts.environment === "local" ? (facts?.folder ?? "") : facts.environment;
 }
 
-/** What would have happened, without the name of the tool, which is shown in front of it. */
+/** The summary of a call without the name of its tool, which is shown before it. */
 function withoutTool(summary: string, tool: string): string {
   return summary.startsWith(`${tool} `) ? summary.slice(tool.length + 1) : summary;
 }
 
-/** Notes that the model has not seen are sent first, as the next message. */
+/** Ends the turn. Steers that the model has not seen are sent first, as the next messages. */
 function endTurn(state: ChatState, event: AgentEventOf<"turn-end">): Update {
   const { outcome, reason, hint } = event;
   const entries: Entry[] = [{ kind: "text-end" }];
@@ -193,7 +193,7 @@ function endTurn(state: ChatState, event: AgentEventOf<"turn-end">): Update {
     entries.push({ kind: "notice", text: "Plan mode: nothing was changed. /plan go carries the plan out." });
   entries.push({ kind: "turn-end" });
   const { steers, isInterrupting } = state;
-  // The message that the turn was stopped for goes before the notes that it has not seen.
+  // The message that stopped the turn goes before the steers that the turn has not seen.
   const [first, ...others] = state.queue;
   const queue =
     isInterrupting && first !== undefined ? [first, ...steers, ...others] : [...steers, ...state.queue];

@@ -18,7 +18,7 @@ const FACTS: ChatFacts = {
   sessionId: "s1",
 };
 
-/** A chat without a terminal: it applies inputs and remembers what was printed and done. */
+/** A chat without a terminal, which applies inputs and records entries and effects. */
 function openChat() {
   let state: ChatState = INITIAL_STATE;
   let now = 1_000_000;
@@ -102,7 +102,7 @@ function openAsking() {
   return chat;
 }
 
-test("the end of a job is told with its command, its exit code and its time, and running jobs are counted", () => {
+test("the end of a job is reported with its command, exit code and duration, and running jobs are counted", () => {
   const chat = openIdle();
   const job: JobRecord = {
     id: "proc_1",
@@ -136,7 +136,7 @@ test("the end of a job is told with its command, its exit code and its time, and
   ]);
 });
 
-test("C17: what is typed before the session is open is sent when it is", () => {
+test("C17: a message typed before the session is open is sent once it is open", () => {
   const chat = openChat();
   chat.type("hello");
   expect(chat.done()).toEqual([]);
@@ -155,7 +155,7 @@ test("C29: a message during a turn is queued and sent after it; the rest of the 
   expect(chat.state().queue).toEqual(["second"]);
 });
 
-test("C29: Enter on the empty line turns the newest queued message into a steer; one that nobody saw is sent first", () => {
+test("C29: Enter on the empty line turns the newest queued message into a steer; one that the model has not seen is sent first", () => {
   const chat = openWorking();
   chat.type("later");
   chat.type("use vitest");
@@ -220,7 +220,7 @@ test("C22: Esc clears a draft only when pressed twice, and never while it stops 
   expect(working.done()).toEqual([{ type: "stop" }]);
 });
 
-test("C29: as the settings say, a message during a turn steers it, or stops it and is sent first", () => {
+test("C29: depending on the busy mode, a message during a turn steers it, or stops it and is sent first", () => {
   const steering = openWorking();
   steering.input({ type: "busy-mode", mode: "steer" });
   steering.type("use vitest");
@@ -301,14 +301,14 @@ test.each([
   ["2", { verdict: "approved", scope: "session" }],
   ["4", { verdict: "denied", text: undefined }],
   ["5 use git rm", { verdict: "denied", text: "use git rm" }],
-])("the answer %j to an approval is stored as it was meant", (typed, choice) => {
+])("the answer %j to an approval becomes the choice with that number", (typed, choice) => {
   const chat = openAsking();
   chat.wait(5_000);
   chat.type(typed);
   expect(chat.done()).toEqual([{ type: "answer", approval: APPROVAL, choice }]);
 });
 
-test("a choice that the call does not offer is explained, and answers nothing", () => {
+test("a choice that the approval does not offer is explained and does not answer it", () => {
   const chat = openAsking();
   chat.wait(5_000);
   chat.type("3");
@@ -389,7 +389,7 @@ test("C36: text whose typing started before a clarification stays a message", ()
   expect(chat.state().queue).toEqual(["also update the changelog"]);
 });
 
-test("a number that is not a choice of a clarification is asked for again", () => {
+test("a number that is not a choice of a clarification does not answer it", () => {
   const chat = openWorking();
   chat.event({ type: "approval-asked", approval: CLARIFICATION });
   chat.wait(2_000);
@@ -426,7 +426,7 @@ test("C43: a turn that was cut off is named, and only Enter on the empty line le
   expect(chat.done()).toMatchObject([{ type: "send", text: expect.stringContaining("cut off") }]);
 });
 
-test("C43: a message in place of Enter withdraws the offer to continue", () => {
+test("C43: sending another message withdraws the offer to continue", () => {
   const chat = openIdle();
   chat.input({ type: "cut-off", calls: [] });
   chat.type("something else");
@@ -460,7 +460,7 @@ test("C34: the end of a turn lists the files whose write failed and was not repa
   expect(other.entries.filter(({ kind }) => kind === "notice")).toEqual([]);
 });
 
-test("C35: reasoning is printed only if that is set, and never inside an answer", () => {
+test("C35: reasoning is printed only if the setting is on, and never inside an answer", () => {
   const chat = openWorking();
   chat.event({ type: "reasoning-delta", text: "Hm." });
   expect(chat.state().turn?.activity).toBe("thinking");
@@ -477,7 +477,7 @@ test("C35: reasoning is printed only if that is set, and never inside an answer"
   ]);
 });
 
-test("a message typed while a command changes the session is sent when the command has ended", () => {
+test("a message typed while a command changes the session is sent once the command has ended", () => {
   const chat = openIdle();
   chat.input({ type: "command-start", text: "/compress", isExclusive: true });
   chat.type("go on");
@@ -489,7 +489,7 @@ test("a message typed while a command changes the session is sent when the comma
   expect(chat.done()).toEqual([{ type: "send", text: "now" }]);
 });
 
-test("C22: Esc and Ctrl-C stop a slash command that runs, and do not leave", () => {
+test("C22: Esc and Ctrl-C stop a running slash command and do not leave", () => {
   const chat = openIdle();
   chat.input({ type: "command-start", text: "/compress", isExclusive: true });
   for (const key of ["stop", "interrupt"] as const) {

@@ -11,10 +11,10 @@ import type { BusyMode, ChatFacts, ChatMode, ChatState, Effect, Question, Update
 import type { Entry } from "./entry.ts";
 import { parseCommand } from "./parse-command.ts";
 
-/** What the counters of a session begin with. */
+/** The initial counters of a session. */
 type SoFar = Pick<ChatState, "lastCall" | "contextUsed" | "costUsd">;
 
-/** What happens to a chat, apart from the events of the agent. */
+/** The inputs of a chat, apart from the events of the agent. */
 export type ChatInput =
   | ({ readonly type: "opened"; readonly facts: ChatFacts; readonly mode: ChatMode } & SoFar)
   | { readonly type: "mode"; readonly mode: ChatMode }
@@ -33,14 +33,14 @@ export type ChatInput =
   /** An earlier chat of this session left texts; `draft` is what has been typed in this one. */
   | { readonly type: "restored"; readonly unsent: Unsent; readonly draft: string }
   | ({ readonly type: "display" } & Pick<ChatState, "showsReasoning" | "hasMotion" | "statusFields">)
-  /** The jobs of the session: how many run, and which have ended since the last look. */
+  /** The jobs of the session: how many are running, and which have ended since the last poll. */
   | { readonly type: "jobs"; readonly running: number; readonly ended: readonly JobRecord[] }
   /** A crash has cut off the last turn of the session; these calls have no result. */
   | { readonly type: "cut-off"; readonly calls: readonly PendingCall[] }
   | { readonly type: "notice"; readonly text: string }
   | { readonly type: "failed"; readonly text: string; readonly hint: string | undefined };
 
-/** How long a second Ctrl-C leaves the chat. */
+/** A second Ctrl-C within this time leaves the chat. */
 const LEAVE_MS = 2_000;
 /** A number typed this soon after a question appeared was probably meant for something else. */
 const TOO_EARLY_MS = 1_000;
@@ -65,7 +65,7 @@ export function update(state: ChatState, input: ChatInput, now: number): Update 
       return result({ ...state, queue: state.queue.toSpliced(number - 1, 1) }, [], [{ type: "edit", text }]);
     }
     case "queue":
-      // A command that has changed the session may send a message at its end.
+      // Not `send`: a command that changes the session, such as `/retry`, may send a message before it has ended.
       return state.turn === undefined && state.facts !== undefined
         ? result(state, [], [{ type: "send", text: input.text }])
         : send(state, input.text);
@@ -108,7 +108,7 @@ export function result(
 
 const EMPTY = { jobs: 0, steers: [], questions: [], cutOff: [] } as const;
 
-/** Another session starts with its own counters; what was typed stays. */
+/** The changes when a session is opened. Another session starts with its own counters; queued messages are kept. */
 function opened(
   state: ChatState,
   { facts, mode, lastCall, contextUsed, costUsd }: Extract<ChatInput, { type: "opened" }>,
@@ -119,7 +119,7 @@ function opened(
     mode,
     offer: undefined,
     ...(isOther && { ...EMPTY, lastCall, contextUsed, costUsd }),
-    ...(state.facts === undefined && { queue: [] }), // sent now, see sendWaiting
+    ...(state.facts === undefined && { queue: [] }), // `sendWaiting` sends it
   };
 }
 
@@ -171,13 +171,13 @@ function submit(state: ChatState, { text, startedTypingAt }: Extract<ChatInput, 
     : steer({ ...state, queue: state.queue.slice(0, -1) }, newest);
 }
 
-/** The command as it is printed. The value of a setting is left out, because it may be a secret. */
+/** The command as it is printed. The value of a setting is omitted, because it may be a secret. */
 function withoutValue({ name, argument }: { readonly name: string; readonly argument: string }): string {
   const shown = name.startsWith("con") ? argument.split(/\s+/)[0] : argument;
   return `/${name} ${shown}`.trim();
 }
 
-/** A message that was typed while the session was being changed is sent now. */
+/** Ends a slash command. If it has changed the session, a message that was typed meanwhile is sent now. */
 function endCommand(state: ChatState, text: string): Update {
   const at = state.commands.findIndex((command) => command.text === text);
   const ended = { ...state, commands: state.commands.toSpliced(at, 1) };
@@ -191,7 +191,7 @@ function isFree({ facts, turn, commands }: ChatState): boolean {
   return facts !== undefined && turn === undefined && !commands.some(({ isExclusive }) => isExclusive);
 }
 
-/** Names where the turn was cut off. The agent itself checks what became of the calls when it is told to continue. */
+/** Reports where the turn was cut off, and offers a message with which the agent checks its calls and continues. */
 function offerToContinue(state: ChatState, calls: readonly PendingCall[]): Update {
   const names = calls.map(({ call, started }, index) => {
     const end = started ? "end unknown" : "not started";
@@ -241,7 +241,7 @@ function unescapeSlash(text: string): string {
   return text.startsWith("//") ? text.slice(1) : text;
 }
 
-/** While a turn runs and nothing is asked, the settings decide what happens to a message. */
+/** While a turn runs and no question waits, the busy mode determines what happens to a message. */
 function sendTyped(state: ChatState, text: string): Update {
   const { turn, busyMode, questions } = state;
   if (turn === undefined || turn.activity === "stopping" || questions.length > 0 || busyMode === "queue")
@@ -300,7 +300,7 @@ function answer(
   const choice = CHOICES[Number(found?.[1] ?? 0) - 1];
   if (found === null || choice === undefined) return undefined;
   const reason = found[2]?.trim();
-  // Only `5` takes words after the number.
+  // Only `5` accepts words after the number.
   if (reason !== undefined && choice !== "because") return undefined;
   const isEarly = startedTypingAt < askedAt + TOO_EARLY_MS;
   if (isEarly && !question.wasTooEarly) {
@@ -309,12 +309,13 @@ function answer(
       { kind: "notice", text: `The question had just appeared. Type ${typed} again to answer it.` },
     ]);
   }
-  const problem = impossible(approval, choice, reason);
+  const problem = findProblem(approval, choice, reason);
   if (problem !== undefined) return result(state, [{ kind: "notice", text: problem }]);
   return result(state, [], [{ type: "answer", approval, choice: toChoice(choice, reason) }]);
 }
 
-function impossible(
+/** Why a choice cannot be the answer to this approval; undefined if it can. */
+function findProblem(
   { details }: Approval,
   choice: (typeof CHOICES)[number],
   reason: string | undefined,
@@ -364,7 +365,7 @@ function pressKey(
   return key === "interrupt" ? leave(state, now) : result(state);
 }
 
-/** Clearing the draft takes a second Esc, because the first may have been meant for something that closed by itself. */
+/** Clearing the draft takes a second Esc, because the first may have been meant for a list that has just closed. */
 function clearDraft(state: ChatState, now: number): Update {
   if (now < state.clearsUntil)
     return result({ ...state, clearsUntil: 0, hint: undefined }, [], [{ type: "clear-draft" }]);

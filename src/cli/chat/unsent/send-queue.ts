@@ -1,17 +1,17 @@
 /** Messages on their way to the agent. A message leaves the queue when it is stored or was given back. */
 export interface SendQueue {
-  /** Sends a message after those before it. */
+  /** Adds a message, which is sent after those before it. */
   send(text: string): void;
   /** The messages that are not stored yet, oldest first. */
   waiting(): readonly string[];
-  /** Resolves when every message has had its turn. */
+  /** Resolves when the turns of all messages have ended. */
   idle(): Promise<void>;
 }
 
 export interface SendQueueParts {
-  /** Runs a turn; calls `onStored` when the message is safe. */
+  /** Runs a turn; calls `onStored` once the message is stored. */
   run(text: string, onStored: () => void): Promise<void>;
-  /** Nothing was stored, for example because another process holds the session. */
+  /** Called with a message that was not stored, for example because another process holds the session. */
   giveBack(text: string): void;
   onFailure(error: unknown): void;
 }

@@ -1,14 +1,14 @@
 import type { Unsent, UnsentOwner, UnsentStore } from "./unsent-store.ts";
 
-/** Writes the unsent texts of a chat a moment after they have changed; typing itself writes nothing. */
+/** Writes the unsent texts of a chat to disk shortly after they have changed, so that typing does not wait for the disk. */
 export interface UnsentKeeper {
-  /** From now on the texts belong to this chat. */
+  /** Sets the owner of the texts from now on. */
   setOwner(owner: UnsentOwner): void;
   /** The session has a message now, so it can be resumed. Writes at once, so that the message is not offered again. */
   markStored(): void;
   /** The texts may have changed. Cheap, because it is called for every key. */
   touch(): void;
-  /** Writes what is not written yet. */
+  /** Writes pending changes now. */
   flush(): Promise<void>;
 }
 

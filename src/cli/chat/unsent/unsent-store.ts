@@ -12,10 +12,10 @@ import {
   serialiseIdentity,
 } from "../../../lib/process/process-identity.ts";
 
-/** What a person typed and the agent has not received. */
+/** The texts that the user has typed and the agent has not received. */
 export interface Unsent {
   readonly draft: string;
-  /** The draft that was set aside. */
+  /** The draft that the user has set aside. */
   readonly stash: string;
   /** Oldest first. */
   readonly queue: readonly string[];
@@ -29,9 +29,9 @@ export interface UnsentOwner {
   readonly folder: string;
 }
 
-/** Unsent texts in files, one per running chat, so that a chat that was killed loses nothing. */
+/** Stores unsent texts, one file per running chat, so that nothing is lost when a chat is killed. */
 export interface UnsentStore {
-  /** Takes the texts that ended chats left for this owner. A chat that still runs keeps its own. */
+  /** Takes over the texts that chats which have exited left for this owner. A running chat keeps its own. */
   take(owner: UnsentOwner, signal: AbortSignal): Promise<Unsent | undefined>;
   /** Replaces the texts of this chat. */
   write(owner: UnsentOwner, unsent: Unsent): Promise<void>;
@@ -116,7 +116,7 @@ async function isAbandoned({ process }: UnsentFile, signal: AbortSignal): Promis
   return owner === undefined || (await checkLiveness(owner, signal)) === "dead";
 }
 
-/** One draft and one stash fit into a chat; those of further chats become queued messages. */
+/** A chat has one draft and one stash; those of further chats become queued messages. */
 function merge(files: readonly UnsentFile[]): Unsent {
   const drafts = distinct(files.map(({ draft }) => draft));
   const stashes = distinct(files.map(({ stash }) => stash));
@@ -131,7 +131,7 @@ function distinct(texts: readonly string[]): string[] {
   return [...new Set(texts.filter((text) => text.trim() !== ""))];
 }
 
-/** Undefined for a file that a crash of the machine has cut, or that another version wrote. */
+/** Undefined for a file that is damaged, as after a crash of the machine, or that another version has written. */
 function parseFile(text: string | undefined): UnsentFile | undefined {
   try {
     return fileSchema.safeParse(JSON.parse(text ?? "")).data;

@@ -17,9 +17,9 @@ import { createPrinter, type DisplayState } from "./printer.ts";
 import { suspendProcess } from "./suspend-process.ts";
 import { enterChatModes } from "./terminal-modes.ts";
 
-/** The terminal of a chat: it shows entries and the live area, and reports what the person types. */
+/** The terminal of a chat: shows entries and the live area, and reports what the user types. */
 export interface ChatWindow extends Disposable {
-  /** Shows the state, after the entries that have been printed permanently. */
+  /** Prints the entries permanently and shows the state in the live area below them. */
   show(state: ChatState, entries: readonly Entry[]): void;
   draft(): string;
   setDraft(text: string): void;
@@ -31,18 +31,18 @@ export interface ChatWindow extends Disposable {
   stash(): string | undefined;
   loadHistory(entries: readonly HistoryEntry[]): void;
   searchHistory(): void;
-  /** Gives the keys to a panel below the answer until it is done; the draft stays as it is. */
+  /** Opens a panel, which gets all keys until it is closed; the draft is kept. */
   openPanel(panel: Panel): void;
-  /** Writes to the terminal, past the screen. */
+  /** Writes to the terminal directly, without changing what the screen shows. */
   write(text: string): void;
   columns(): number;
   /** How answers and calls are printed from now on. */
   readonly display: DisplayState;
-  /** Empties the screen, and with `scrollback` what was scrolled out of it. */
+  /** Clears the screen, and with `scrollback` also what has scrolled out of it. */
   clearScreen(scrollback: boolean): void;
-  /** Gives the terminal to another program and takes it back afterwards. */
+  /** Leaves the terminal to another program while `action` runs. */
   lend(action: () => Promise<void>): Promise<void>;
-  /** Stops the process, as Ctrl-Z does in other programs. */
+  /** Suspends the process, as Ctrl-Z does in other programs. */
   suspend(): void;
   redraw(): void;
 }
@@ -54,7 +54,7 @@ export interface ChatWindowParts {
   readonly complete: CompletionSource;
   /** `startedTypingAt`: when the user started to type the text. */
   onSubmit(text: string, startedTypingAt: number): void;
-  /** A message for the history of later chats. */
+  /** Stores a message in the history of later chats. */
   onRemember(text: string): void;
   /** A key that the input line does not handle. */
   onKey(action: KeyAction): void;
@@ -63,14 +63,14 @@ export interface ChatWindowParts {
   /** What to insert instead of a pasted text; undefined for the text itself. Never rejects. */
   takePaste(text: string): Promise<string | undefined> | undefined;
   onClosed(): void;
-  /** What is already on the terminal. */
+  /** The frame that is already on the terminal. */
   readonly firstFrame: FirstFrame | undefined;
 }
 
 const TICK_MS = 120;
-/** Only seconds change. */
+/** The interval while only seconds change. */
 const QUIET_TICK_MS = 1_000;
-/** Terminals that keep long lines cut when the window becomes narrower. */
+/** Terminals that do not rewrap long lines when the window becomes narrower. */
 const NO_REWRAP = /^(?:xterm$|linux)/;
 /** Terminals that do not mark what is pasted. */
 const NO_PASTE_MARKS = /^(?:linux|dumb|vt|ansi|cons)/;
@@ -136,8 +136,8 @@ export function openChatWindow(
   const painter = createPainter({ screen, stdout, isInTmux, live });
   const { schedule, echo } = painter;
 
-  /** Counts seconds and turns the spinner while something runs; an idle chat has no timer. */
-  function keepTime(): void {
+  /** Starts or stops the timer that redraws the seconds and the spinner; an idle chat has none. */
+  function updateTicker(): void {
     const hasHint = state.hint !== undefined && Date.now() < state.hint.until;
     const isAsking = state.questions.length > 0;
     const workingMs = state.hasMotion ? TICK_MS : QUIET_TICK_MS;
@@ -149,11 +149,11 @@ export function openChatWindow(
     if (wanted > 0) ticker = setInterval(tick, wanted);
   }
   function tick(): void {
-    keepTime();
+    updateTicker();
     schedule();
   }
 
-  /** A dropped file arrives as a paste of its path, which an image replaces. */
+  /** A dropped file arrives as a paste of its path; the path of an image is replaced by its mark. */
   function insert(text: string): void {
     const image = takePaste(text);
     if (image === undefined) {
@@ -182,7 +182,7 @@ export function openChatWindow(
       }
       const open = panel;
       if (open !== undefined) {
-        // A panel that is done may have opened the next one.
+        // A panel that closes may have opened another one.
         if (!open.press(sequence, keys()) && panel === open) panel = undefined;
         echo();
         return;
@@ -216,7 +216,7 @@ export function openChatWindow(
     modes?.[Symbol.dispose]();
     modes = undefined;
   };
-  /** After a bug or a second Ctrl-C nothing else restores the terminal. */
+  /** Restores the terminal after a bug or a second Ctrl-C, when nothing else does. */
   const leaveAtExit = (): void => {
     if (modes !== undefined) leave();
   };
@@ -232,7 +232,7 @@ export function openChatWindow(
         if (lines.length > 0) lastPrinted = entry.kind === "question" ? entry.approval.id : undefined;
         painter.append(lines);
       }
-      keepTime();
+      updateTicker();
       schedule();
     },
     draft: input.draft,

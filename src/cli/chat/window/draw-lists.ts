@@ -11,7 +11,7 @@ export interface DrawnRows {
 }
 
 const MAX_COMPLETIONS = 6;
-/** A panel has at most this many rows, with its title and its line of keys. */
+/** The rows of a panel at most, including its title and its line of keys. */
 const MAX_PANEL_ROWS = 10;
 
 export function drawCompletion(

@@ -87,7 +87,7 @@ const asking: ChatState = {
   })),
 };
 
-test("in a narrow window the queued message is shown rather than what the keys do with it", () => {
+test("in a narrow window the queued message is shown without the hint about its keys", () => {
   const state = { ...BUSY, calls: [], steers: [], queue: ["update the changelog"] };
   for (const [columns, shown] of [
     [20, "queued 1: update"],
@@ -97,7 +97,7 @@ test("in a narrow window the queued message is shown rather than what the keys d
     expect(drawAt(columns, 12, state).rows.join("\n")).toContain(shown);
 });
 
-test("while a question waits, the queue does not promise that Enter sends or steers, which then does nothing", () => {
+test("the queue shows no hint about Enter while a question waits or the session is being opened, because Enter then does nothing", () => {
   expect(drawAt(80, 24, { ...BUSY, calls: [] }).rows.join("\n")).toContain("Enter steers it");
   const opening = { ...BUSY, facts: undefined, turn: undefined, calls: [] };
   expect(drawAt(80, 24, opening).rows.join("\n")).not.toContain("Enter sends it");
@@ -124,7 +124,7 @@ test("C38: output, calls, queued messages and the size never move or hide the qu
   );
 });
 
-test("C38: a question that output has moved up is named again above its choices", () => {
+test("C38: the title of a question that output has moved up is repeated above its choices", () => {
   const rows = drawAt(80, 24, asking, 12_000, true).rows;
   expect(rows.at(-6)).toBe("? 1 terminal rm -rf build");
   expect(drawAt(80, 6, asking, 12_000, true).rows).toHaveLength(5);
@@ -146,7 +146,7 @@ test("C37: what the answers 2 and 3 would cover is shown", () => {
   }
 });
 
-test("a slash command that takes a while is shown with its seconds and the key that stops it", () => {
+test("a slow slash command is shown with its seconds and the key that stops it", () => {
   const slow = { text: "/compress", startedAt: 9_000, isExclusive: true };
   const idle = { ...BUSY, turn: undefined, calls: [], queue: [], steers: [] };
   const shown = (now: number) => drawAt(80, 24, { ...idle, commands: [slow] }, now).rows.join("\n");
@@ -167,7 +167,7 @@ test("the status line shows less in a narrow window, and the mode at every width
   expect(status(25)).toBe("YOLO");
 });
 
-test("the status line shows the fields of the settings in their order, the jobs, and YOLO in any case", () => {
+test("the status line shows the configured fields in their order, and YOLO even if the mode is not one of them", () => {
   const status = (columns: number, change: Partial<ChatState>): string =>
     drawAt(columns, 24, { ...BUSY, queue: [], ...change }).rows.at(-1) ?? "";
   expect(status(90, { mode: "asks", jobs: 2 })).toBe(
@@ -182,7 +182,7 @@ test("the status line shows the fields of the settings in their order, the jobs,
     expect(status(columns, { facts, jobs: 3 })).toContain("YOLO");
 });
 
-test("C17: the first frame is what is drawn before anything is known", () => {
+test("C17: the first frame is the same as the drawn initial state", () => {
   for (const columns of [20, 30, 31, 40, 80]) {
     for (const colours of [plain, createColors(true)]) {
       const keys = createKeyBindings();
@@ -200,7 +200,7 @@ test("C17: the first frame is what is drawn before anything is known", () => {
   }
 });
 
-test("a note to the turn is said to be seen after the call only while one runs", () => {
+test("a steer says `seen after this call` only while a call runs", () => {
   expect(drawAt(80, 24).rows.join("\n")).toContain("steer, seen after this call: use vitest");
   expect(drawAt(80, 24, { ...BUSY, calls: [] }).rows.join("\n")).toContain(
     "steer, seen at the next step: use vitest",
@@ -215,7 +215,7 @@ test("C27: a call shows its seconds, a long one the key that stops it, a silent 
   expect(rows(30_000).filter((row) => row.includes("Esc stops"))).toHaveLength(1);
   expect(rows(150_000).join("\n")).toContain("working · 150 s · Esc stops · silent for 2 m 30 s");
   expect(drawAt(40, 12, BUSY, 150_000).rows.join("\n")).toContain("working · 150 s · Esc stops");
-  // While a question waits, the key says no to it.
+  // While a question waits, the key denies it.
   const stops = drawAt(80, 24, { ...asking, queue: [] }, 30_000).rows.filter((row) =>
     row.includes("Esc stops"),
   );

@@ -21,7 +21,7 @@ export interface DrawRequest {
   /** Rows of the answer that may still change. */
   readonly tail: readonly string[];
   readonly input: InputView;
-  /** Whether something was printed below the question, so that the live area has to name it. */
+  /** Whether something was printed after the question, so that the live area has to repeat its title. */
   readonly isQuestionBuried: boolean;
   /** The panel that has the keys instead of the input line. */
   readonly panel?: PanelView | undefined;
@@ -70,7 +70,7 @@ export function draw(request: DrawRequest, colours: Colours): LiveArea {
   return { rows, caret: { row: Math.max(0, caretRow), column: input.caret.column } };
 }
 
-/** The panel if one is open, else the input line with its completions or its place in the history below it. */
+/** The panel if one is open, otherwise the input line with its completions or its position in the history below it. */
 function inputRows(
   { input, panel, keys }: DrawRequest,
   room: number,
@@ -94,8 +94,8 @@ const FROM = { session: "this session", folder: "this folder", elsewhere: "─�
 function historyRows({ history }: InputView, keys: KeyBindings, width: number, colours: Colours): string[] {
   if (history === undefined) return [];
   const back = keys.label("down");
-  const way = back === undefined ? "" : ` · ${back} brings the draft back`;
-  return [colours.dim(cutText(`  history ${history.number} · ${FROM[history.from]}${way}`, width))];
+  const hint = back === undefined ? "" : ` · ${back} brings the draft back`;
+  return [colours.dim(cutText(`  history ${history.number} · ${FROM[history.from]}${hint}`, width))];
 }
 
 function stashRows({ input, keys }: DrawRequest, width: number, colours: Colours): string[] {
@@ -105,7 +105,7 @@ function stashRows({ input, keys }: DrawRequest, width: number, colours: Colours
   return [withHint(`  aside: ${quoteLine(input.stash)}`, hint, width, colours)];
 }
 
-/** The text of a person is worth more than half of the row; a hint that leaves it less is left out. */
+/** A text of the user and a hint after it, which is omitted if it would leave the text less than half of the row. */
 function withHint(text: string, hint: string, width: number, colours: Colours): string {
   if (textWidth(hint) > width / 2 && textWidth(text) + textWidth(hint) > width) return cutText(text, width);
   return cutText(text, width - textWidth(hint)) + colours.dim(hint);
@@ -129,11 +129,11 @@ function callRows(
   keys: KeyBindings,
 ): string[] {
   const isQuiet = turn === undefined || turn.activity === "stopping" || isSilent(turn, now);
-  const canStop = !isQuiet && questions.length === 0; // otherwise another row says what the key does
+  const canStop = !isQuiet && questions.length === 0; // otherwise another row names the key
   return calls.slice(-MAX_CALLS).flatMap((call, index, shown) => {
     const isLong = index === shown.length - 1 && now - call.startedAt >= LONG_CALL_MS;
-    const way = isLong && canStop ? stopWay(keys) : "";
-    const time = formatDuration(now - call.startedAt).replace(/^\d+ ms$/, "") + way;
+    const stop = isLong && canStop ? stopHint(keys) : "";
+    const time = formatDuration(now - call.startedAt).replace(/^\d+ ms$/, "") + stop;
     const head = `${frame(now, hasMotion)} ${call.number} ${call.tool} ${quoteLine(call.argument)}`;
     const line = cutText(head, width - time.length - 2);
     const row = line + " ".repeat(Math.max(1, width - textWidth(line) - time.length - 1)) + colours.dim(time);
@@ -160,8 +160,8 @@ function activityRows(
   if (turn === undefined || questions.length > 0) return [];
   if (calls.length > 0 && turn.activity !== "stopping" && !isSilent(turn, now)) return [];
   const quiet = isSilent(turn, now) ? ` · silent for ${formatDuration(now - turn.activeAt)}` : "";
-  const way = turn.activity === "stopping" ? "" : stopWay(keys);
-  const words = `${ACTIVITIES[turn.activity]} · ${Math.floor((now - turn.startedAt) / 1_000)} s${way}${quiet}`;
+  const stop = turn.activity === "stopping" ? "" : stopHint(keys);
+  const words = `${ACTIVITIES[turn.activity]} · ${Math.floor((now - turn.startedAt) / 1_000)} s${stop}${quiet}`;
   return [colours.dim(`${frame(now, hasMotion)} ${words}`)];
 }
 
@@ -169,12 +169,12 @@ function isSilent({ activeAt }: RunningTurn, now: number): boolean {
   return now - activeAt > SILENCE_MS;
 }
 
-function stopWay(keys: KeyBindings): string {
+function stopHint(keys: KeyBindings): string {
   const key = keys.label("stop") ?? keys.label("interrupt");
   return key === undefined ? "" : ` · ${key} stops`;
 }
 
-/** Slash commands that take a while. */
+/** Slash commands that have been running for a while. */
 function commandRows(
   { commands, hasMotion }: ChatState,
   now: number,
@@ -185,7 +185,7 @@ function commandRows(
     .filter(({ startedAt }) => now - startedAt >= SLOW_COMMAND_MS)
     .map(({ text, startedAt }) => {
       const seconds = Math.floor((now - startedAt) / 1_000);
-      return colours.dim(`${frame(now, hasMotion)} ${text} · ${seconds} s${stopWay(keys)}`);
+      return colours.dim(`${frame(now, hasMotion)} ${text} · ${seconds} s${stopHint(keys)}`);
     });
 }
 
@@ -238,13 +238,13 @@ function questionRows(
   const silence = [...(stop === undefined ? [] : [stop]), ...silent].join(" or ");
   const tab = hasDraft ? keys.label("complete") : undefined;
   const aside = tab === undefined ? "" : ` · ${tab}: draft aside`;
-  const way = isApproval
+  const hint = isApproval
     ? `number, Enter${aside} · ${silence} means no`
     : `number or your own words, Enter · ${silence}: the agent decides`;
   const count = others.length === 0 ? "" : `1 of ${others.length + 1} · `;
   return [
     ...joinInRows(choices, width - 2).map((row) => `  ${row}`),
-    colours.dim(cutText(`  ${count}${way}`, width)),
+    colours.dim(cutText(`  ${count}${hint}`, width)),
   ];
 }
 
@@ -260,7 +260,7 @@ export function approvalChoices({ session, always }: ApprovalDetails): string[] 
 
 const MAX_CHOICE_ROWS = 3;
 
-/** Puts as many choices into a row as fit. A longer one is broken between words, because it says what it would allow. */
+/** Joins as many choices as fit into each row. A longer choice is wrapped and not cut, because it shows what it would allow. */
 function joinInRows(choices: readonly string[], width: number): string[] {
   const rows: string[] = [];
   for (const choice of choices.flatMap((words) => wrapText(words, width, MAX_CHOICE_ROWS))) {
@@ -276,7 +276,7 @@ function clockTime(ms: number): string {
   return `${Math.floor(seconds / 60)}:${`${seconds % 60}`.padStart(2, "0")}`;
 }
 
-/** The fields that the settings name, as many as fit. What protects the person, YOLO, is shown at every width. */
+/** The configured fields, as many as fit. YOLO is a warning, so it is shown at every width. */
 function statusRow(
   state: ChatState,
   width: number,
@@ -305,7 +305,7 @@ function statusRow(
   return parts.map(({ field, text }) => colour(field)(text)).join(colours.dim(" · "));
 }
 
-/** The columns of the live area from which on a field is shown. */
+/** How wide the live area must be to show a field. */
 const MIN_WIDTHS: Readonly<Record<StatusField, number>> = {
   mode: 0,
   model: 30,
@@ -323,7 +323,7 @@ function statusTexts(
   keys: KeyBindings,
 ): Record<StatusField, string> {
   const { mode, contextUsed, costUsd, turn, queue, jobs } = state;
-  const way = queue.length > 0 ? `${queue.length} queued` : busyWay(state, keys);
+  const enter = queue.length > 0 ? `${queue.length} queued` : enterHint(state, keys);
   return {
     model,
     context: contextTokens === undefined ? tokens(contextUsed) : contextOf(contextUsed, contextTokens),
@@ -331,13 +331,13 @@ function statusTexts(
     environment: environment.split(",")[0] ?? "",
     mode,
     jobs: jobs === 0 ? "" : jobs === 1 ? "1 job" : `${jobs} jobs`,
-    enter: turn === undefined ? "" : way,
+    enter: turn === undefined ? "" : enter,
   };
 }
 
 const BUSY = { queue: "queues", steer: "steers", interrupt: "stops the turn and sends" } as const;
 
-function busyWay({ busyMode }: ChatState, keys: KeyBindings): string {
+function enterHint({ busyMode }: ChatState, keys: KeyBindings): string {
   return `${keys.label("send") ?? ""} ${BUSY[busyMode]}`.trim();
 }
 
@@ -350,7 +350,7 @@ function tokens(count: number): string {
   return count < 1_000 ? `${count}` : `${Math.round(count / 1_000)}k`;
 }
 
-/** All of a row that is wider than the window, as a line of code may be. */
+/** Folds a row that is wider than the window, such as a line of code. */
 function foldRow(row: string, width: number): string[] {
   return styledWidth(row) <= width ? [row] : foldText(stripVTControlCharacters(row), width);
 }

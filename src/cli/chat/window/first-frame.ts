@@ -6,8 +6,8 @@ import { createScreen, type LiveArea } from "../screen/screen.ts";
 import { PASTE_OFF, PASTE_ON } from "./terminal-modes.ts";
 
 /**
- * The empty input line, shown while the program of the chat is still being loaded. What is typed meanwhile stays in the
- * terminal's own buffer, unechoed and in its order, until the window of the chat reads it.
+ * The empty input line, shown while the chat is still being loaded. Keys typed meanwhile stay in the terminal's own buffer, in
+ * order and without echo, until the chat window reads them.
  */
 export interface FirstFrame {
   /** Hands the frame over to the window that redraws it from now on; undefined if the frame was closed. */
@@ -16,13 +16,13 @@ export interface FirstFrame {
   close(): void;
 }
 
-/** By default these end the process at once, and would leave the terminal in the modes of the chat. */
+/** By default, these signals end the process immediately, which would leave the terminal in raw mode. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 /** Undefined where the chat cannot be drawn. */
 export function paintFirstFrame(streams: TerminalStreams & NodeJS.Process): FirstFrame | undefined {
   const { stdout, env } = streams;
-  // The getter of `stdin` opens it, so it comes last.
+  // Reading `stdin` opens it, so it is checked last.
   if (!stdout.isTTY || findPlainReason(undefined, env) !== undefined || !streams.stdin.isTTY)
     return undefined;
   const { stdin } = streams;
@@ -33,7 +33,7 @@ export function paintFirstFrame(streams: TerminalStreams & NodeJS.Process): Firs
     rewraps: false,
   });
   const area = firstLiveArea(columns, createColors(hasColours(streams)));
-  // The signals wait until the program that is being loaded handles them.
+  // Loading is synchronous, so a signal is delivered only after the loaded program has added its own handlers.
   const wait = (): void => undefined;
   for (const name of SIGNALS) streams.on(name, wait);
   stdin.setRawMode(true);
@@ -57,7 +57,7 @@ export function paintFirstFrame(streams: TerminalStreams & NodeJS.Process): Firs
   };
 }
 
-/** The same rows that `draw` draws before anything is known. */
+/** The rows that `draw` returns for the initial state. */
 export function firstLiveArea(columns: number, colours: Colours): LiveArea {
   const status = columns <= 30 ? "asks" : colours.dim("starting");
   return { rows: [`${colours.cyan("❯")} `, status], caret: { row: 0, column: 2 } };

@@ -8,7 +8,7 @@ const diffOf = (before: string, after: string, name = "a.ts"): string =>
   createTwoFilesPatch(`a/${name}`, `b/${name}`, before, after, "", "", { context: 1 });
 const shown = (diff: string): string[] => numberDiff(diff.trimEnd()).map(({ text }) => text);
 
-test("a diff is shown with the numbers of its lines, and signs beside the colours", () => {
+test("a diff is shown with line numbers and signs", () => {
   expect(shown(diffOf(lines(50), lines(50, { 42: "--- changed" })))).toEqual([
     "   41  line 41",
     "   42 -line 42",
@@ -17,7 +17,7 @@ test("a diff is shown with the numbers of its lines, and signs beside the colour
   ]);
 });
 
-test("lines between two changes are left out, and each file of several is named", () => {
+test("lines between two hunks are omitted, and each of several files is named", () => {
   const one = diffOf(lines(50), lines(50, { 2: "two", 40: "forty" }));
   expect(shown(one).filter((row) => row.trim() === "…")).toHaveLength(1);
   const two = shown(one + diffOf("", "new\n", "b.ts"));
@@ -25,7 +25,7 @@ test("lines between two changes are left out, and each file of several is named"
   expect(two.at(-1)).toBe("    1 +new");
 });
 
-test("output with dashes is no diff", () => {
+test("output with dashes is not a diff", () => {
   expect(isDiff("-----\n---\n+++ done")).toBe(false);
   expect(isDiff(diffOf("a\n", "b\n"))).toBe(true);
 });

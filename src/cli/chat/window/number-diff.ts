@@ -1,4 +1,4 @@
-/** A row of a diff with the number of its line: of the old file for a removed one, else of the new file. */
+/** A row of a diff with its line number: in the old file for a removed line, otherwise in the new file. */
 export interface NumberedRow {
   readonly sign: " " | "+" | "-";
   readonly text: string;
@@ -15,7 +15,7 @@ export function numberDiff(diff: string): NumberedRow[] {
   const isOfSeveral = lines.filter((line) => line.startsWith("+++ ")).length > 1;
   let oldLine = 0;
   let newLine = 0;
-  let left = { old: 0, new: 0 }; // lines of the hunk that follow
+  let left = { old: 0, new: 0 }; // lines of the hunk that are still to come
   for (const line of lines) {
     const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(line);
     if (hunk !== null) {

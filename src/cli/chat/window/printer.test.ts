@@ -81,7 +81,7 @@ test("C11: with colours only the sixteen of the terminal are used, and no backgr
     expect(code < 30 || (code >= 30 && code <= 37) || code === 39 || (code >= 90 && code <= 97)).toBe(true);
 });
 
-test("C37: an approval shows all of the command, where it would run and why it is asked, broken between words", () => {
+test("C37: an approval shows the whole command, where it would run and why approval is needed, wrapped between words", () => {
   const command = `cd /srv/shop && ${"rm -rf dist ".repeat(20)}`.trim();
   const reason = "It removes dist and everything in it, in a folder that is shared with other programs.";
   const lines = print([question({ summary: "rm …", reason, details: { whole: command } })], { columns: 60 });
@@ -92,7 +92,7 @@ test("C37: an approval shows all of the command, where it would run and why it i
   expect(rows.join("")).toBe(command);
 });
 
-test("C37: control and bidi characters of a command are visible, and more than ten rows are in /out", () => {
+test("C37: control and bidi characters of a command are visible, and /out shows the rows after the tenth", () => {
   const evil = `echo safe\u202e\u0007${ESC}[2K`;
   const shown = print([question({ summary: evil })]).join("\n");
   for (const character of ["\u0007", ESC, "\u202e"]) expect(shown).not.toContain(character);
@@ -124,7 +124,7 @@ test("C33: of 100,000 lines the last five are printed, and how to see the rest",
   );
 });
 
-test("the reason of a call that was not run is broken between words", () => {
+test("the reason of a call that was not run is wrapped between words", () => {
   const summary = `not run: ${"a reason that is long ".repeat(10)}`.trim();
   const lines = print([{ kind: "call", call: { ...CALL, outcome: "not-run", summary } }], { columns: 40 });
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(40);
@@ -143,7 +143,7 @@ test("a slash command is printed above its result, with an empty line before it 
   expect(lines).toEqual(["❯ /status", "session  s1", "", "❯ /todo", "nothing", ""]);
 });
 
-test("what references have added to a message is counted, not printed", () => {
+test("the lines that references have added to a message are counted, not printed", () => {
   expect(print([{ kind: "user", text: "see @a.ts", how: "sent", addedLines: 4 }])).toEqual([
     "❯ see @a.ts",
     "  + 4 lines of what it refers to",
@@ -151,7 +151,7 @@ test("what references have added to a message is counted, not printed", () => {
   ]);
 });
 
-test("a long message is printed by its beginning", () => {
+test("only the beginning of a long message is printed", () => {
   const text = Array.from({ length: 2_000 }, (_, index) => `line ${index}`).join("\n");
   const lines = print([{ kind: "user", text, how: "sent" }]);
   expect(lines).toHaveLength(11);

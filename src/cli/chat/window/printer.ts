@@ -17,27 +17,27 @@ export interface Printer {
   tail(): string[];
 }
 
-/** How answers and calls are printed; a person may change it at any time. */
+/** How answers and calls are printed; the user may change it at any time. */
 export interface DisplayState {
-  /** Answers as the model wrote them, without breaking lines. */
+  /** Whether answers are printed as the model wrote them. */
   isRaw: boolean;
-  /** Who breaks the lines of an answer. */
+  /** How answers are wrapped: between words by the chat, or by the terminal. */
   wrap: "words" | "terminal";
-  /** What is shown of a call: its name, its end as well, or its output as well. */
+  /** What is printed of a call: `off` one row, `calls` its name and its end, `all` its output as well. */
   detail: "off" | "calls" | "all";
 }
 
 const MAX_OUTPUT_LINES = 5;
 const MAX_DIFF_LINES = 40;
-/** Longer messages, such as a pasted file, are shown by their beginning. */
+/** Of longer messages, such as a pasted file, only the beginning is shown. */
 const MAX_MESSAGE_LINES = 20;
 const SHOWN_MESSAGE_LINES = 8;
-/** A refusal has a reason, which may be long. */
+/** The reason of a refusal may be long. */
 const MAX_END_ROWS = 8;
-/** Longer commands are shown in full by `/out`. */
+/** `/out` shows longer commands in full. */
 const MAX_COMMAND_ROWS = 10;
 
-/** The printer for a terminal that can be redrawn. */
+/** Creates the printer for a terminal that can be redrawn. */
 export function createPrinter(colours: Colours, columns: () => number, display: DisplayState): Printer {
   const highlight = createHighlighter(colours);
   const markdown = createMarkdownStream({
@@ -48,7 +48,7 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
   });
   let reasoning = "";
   const raw = createRawStream(columns);
-  let answer: MarkdownStream | undefined; // the form of an answer does not change while it streams
+  let answer: MarkdownStream | undefined; // chosen at the start of an answer, so that its form does not change halfway
   let isAfterBlank = true;
   let lastGroup: Group = "note";
 
@@ -59,7 +59,7 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
       .map((line) => indent + line);
   };
 
-  /** Breaks a long line between words; the rest is indented as the line is. */
+  /** Wraps a long line between words and keeps its indentation. */
   const wrapLine = (line: string): string[] => {
     const indent = /^ */.exec(line)?.[0] ?? "";
     if (textWidth(line) < columns()) return [line];
@@ -114,7 +114,7 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
     }
   }
 
-  /** Whole lines; the last one follows when something else is printed. */
+  /** Returns complete lines only; the rest follows with the next entry. */
   function printReasoning(text: string): string[] {
     const lines = (reasoning + text).split("\n");
     reasoning = lines.pop() ?? "";
@@ -205,7 +205,7 @@ const SIGNS = {
   "-": (colours: Colours, row: string) => colours.red(row),
 } as const;
 
-/** What the references of a message have added to it. */
+/** Describes what the references of a message have added to it. */
 export function describeAdded(lines: number): string {
   return `+ ${countLines(lines)} of what it refers to`;
 }

@@ -1,6 +1,6 @@
 const STOPS_WITHIN_MS = 200;
 
-/** Stops this process alone, as Ctrl-Z does in other programs: the terminal is left before and entered again after `fg`. */
+/** Suspends this process alone, as Ctrl-Z does in other programs. Calls `leave` before that, and `enter` after `fg`. */
 export function suspendProcess(leave: () => void, enter: () => void): void {
   leave();
   let isBack = false;
@@ -10,7 +10,7 @@ export function suspendProcess(leave: () => void, enter: () => void): void {
     enter();
   };
   process.once("SIGCONT", comeBack);
-  // Without a shell that controls jobs the process does not stop, and no shell continues it.
+  // Without a shell with job control, the process is not suspended and gets no SIGCONT.
   setTimeout(comeBack, STOPS_WITHIN_MS);
   process.kill(process.pid, "SIGTSTP");
 }

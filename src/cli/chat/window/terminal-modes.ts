@@ -9,7 +9,7 @@ export interface ModeStreams {
   readonly stdout: NodeJS.WriteStream;
 }
 
-/** Keys arrive one by one and pastes in brackets until this is disposed; then the terminal is as before. */
+/** Turns on raw mode, bracketed paste and the keyboard protocol; disposing of the result restores the terminal. */
 export function enterChatModes({ stdin, stdout }: ModeStreams, keyboard: KeyboardProtocol): Disposable {
   stdin.setRawMode(true);
   stdin.resume();

@@ -1,6 +1,6 @@
 import type { ChatWindow } from "./chat-window.ts";
 
-/** The window of a chat. Another kind can take its place once the settings are known. */
+/** A chat window that another kind can replace once the settings are loaded. */
 export interface WindowHolder extends ChatWindow {
   /** Closes the window, opens another one and moves the draft to it. */
   replace(open: () => ChatWindow): void;

@@ -1,7 +1,7 @@
+import { mainArgument, parseObject } from "../../../../agent/main-argument.ts";
 import { formatTime } from "../../../../lib/time/format-time.ts";
 import type { ToolCallPart, ToolMessage } from "../../../../providers/message.ts";
 import type { TranscriptEntry } from "../../../../sessions/transcript.ts";
-import { mainArgument, parseObject } from "../../../terminal/event-view.ts";
 import type { ExportedSession } from "./exported-session.ts";
 
 /** The heading of an exported session. */
