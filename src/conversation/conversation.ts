@@ -70,7 +70,7 @@ export interface Conversation {
   readonly sessionId: string;
   /**
    * Runs one turn and yields its events up to the answer. Each durable event is committed before it is yielded. If a
-   * crash left a turn open, storing the new message closes that turn, and the model is told which calls did not finish.
+   * crash left a turn open, storing the new message closes that turn, and the model learns which calls did not finish.
    * A caller that chooses the id of the turn can find out after a crash whether the turn was stored.
    */
   say(
