@@ -151,7 +151,7 @@ export type AgentEvent =
   | {
       readonly type: "compaction";
       readonly trigger: CompactionTrigger;
-      /** Who wrote the summary: a model; Hermes itself, without a model; or nobody, if long texts were only cut. */
+      /** How the summary was made: by a model, by Hermes without a model, or not at all, because long texts were only cut. */
       readonly method: "model" | "mechanical" | "cut";
       readonly replacement: readonly Message[];
       /** How many of the newest user and assistant messages follow the replacement unchanged, with their results. */

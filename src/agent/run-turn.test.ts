@@ -120,6 +120,7 @@ function turn(
     endsUnanswered: false,
     clock: new TurnableClock(),
     takeSteers: () => [],
+    takeSpent: () => [],
     ...rest,
   };
 }
@@ -413,6 +414,16 @@ describe("a turn", () => {
     const events = await collect(turn(model, { limits, gate }));
     expect(end(events)).toMatchObject({ outcome: "budget", text: "poor" });
     expect(all(events, "call-reviewed")).toMatchObject([{ callId: "1", costUsd: 0.6 }]);
+  });
+
+  test("A3, M2: what tools spend on requests of their own counts towards the cost limit of the turn", async () => {
+    const spent = [{ usage: { ...NO_USAGE, cacheWriteTokens: 7 }, costUsd: 0.6 }];
+    const limits = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: 0.5 };
+    const model = scripted({ calls: [call("1", "echo")] }, { text: "poor" });
+    const takeSpent = () => (model.asked.length === 0 ? [] : spent.splice(0));
+    const events = await collect(turn(model, { limits, takeSpent }));
+    expect(end(events)).toMatchObject({ outcome: "budget", text: "poor", usage: { cacheWriteTokens: 7 } });
+    expect(end(events)?.costUsd).toBeCloseTo(0.6);
   });
 
   test("A3: if the server reports no usage, the cost limit is applied to an estimate, and one notice says so", async () => {

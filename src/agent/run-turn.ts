@@ -69,6 +69,8 @@ export interface Turn {
   readonly clock: Clock;
   /** Returns the user's notes since the previous call, oldest first, and clears them. */
   takeSteers(): readonly string[];
+  /** Returns what tools have spent on requests of their own since the previous call, and clears it. */
+  takeSpent(): readonly { readonly usage: Usage; readonly costUsd: number | undefined }[];
 }
 
 /** The first hashes of a prefix: the tools and the system prompt. */
@@ -124,6 +126,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
         },
         unanswered,
       );
+    countSideRequests();
     yield {
       type: "turn-end",
       turnId: turn.turnId,
@@ -152,6 +155,12 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     usage = addUsage(usage, used);
     costUsd = addCost(costUsd, cost);
     return cost;
+  };
+  const countSideRequests = (): void => {
+    for (const one of turn.takeSpent()) {
+      usage = addUsage(usage, one.usage);
+      costUsd = addCost(costUsd, one.costUsd);
+    }
   };
   const addNote = (text: string): AgentEvent => {
     // The keys have the same order as in a loaded note, because hashes of a prompt may depend on it.
@@ -229,6 +238,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
 
   for (;;) {
     if (signal.aborted) return yield* endTurn("stopped", "", STOPPED);
+    countSideRequests();
     const spent = limits.findReached(requests, costUsd);
     // Do not request a summary: that request could take as long as the previous one.
     if (limits.timeUp.aborted) return yield* endTurn("budget", answerText, limits.explainTimeUp());

@@ -51,6 +51,8 @@ export interface ConversationParts {
   createCompaction(state: CompactionState | undefined): Turn["compaction"];
   /** The state of the session's shell in its stored form; undefined until a command has run. */
   saveShell(): string | undefined;
+  /** Returns the requests that tools have made since the previous call, and clears them. */
+  takeSpent: Turn["takeSpent"];
   /** Called after a request was sent, so that other work can be done while the model thinks. */
   onRequestSent(): void;
   readonly untrusted: UntrustedSources;
@@ -68,7 +70,7 @@ export interface Conversation {
   readonly sessionId: string;
   /**
    * Runs one turn and yields its events up to the answer. Each durable event is committed before it is yielded. If a
-   * crash left a turn open, storing the new message closes that turn, and the model is told which calls did not finish.
+   * crash left a turn open, storing the new message closes that turn, and the model learns which calls did not finish.
    * A caller that chooses the id of the turn can find out after a crash whether the turn was stored.
    */
   say(
@@ -169,6 +171,7 @@ export function createConversation(parts: ConversationParts): Conversation {
         endsUnanswered: parts.endsUnanswered,
         clock,
         takeSteers: () => [...facts.splice(0), ...steers.splice(0)],
+        takeSpent: parts.takeSpent,
       },
       stop,
     );

@@ -145,29 +145,35 @@ export async function openConversation(
       ...(resumed && { cwd: resumed.session.cwd }),
       task: environmentTask(environment.options.isolation, { session: id, task: request.task }),
     };
+    const tellBoth = (sentence: string): void => {
+      environment.reporter.onNotice(sentence);
+      conversation.tellModel(sentence);
+    };
     const ownEnvironment = createSessionEnvironment({
       environments: request.environments,
       request: inUse,
       isResumed: resumed !== undefined,
       savedShell: resumed?.shell,
-      onLoss(sentence) {
-        environment.reporter.onNotice(sentence);
-        conversation.tellModel(sentence); // so that the model does not expect the old folder and variables
-      },
+      onLoss: tellBoth, // so that the model does not expect the old folder and variables
       session: id,
       redact: (text) => redactor.redact(text),
       isKnown: (session) => session === id || store.list.find(session) !== undefined,
     });
     const untrusted = createUntrustedSources();
     untrusted.load(resumed?.untrusted ?? []);
-    const spentBeside: AuxiliaryRequest[] = []; // requests of tools and references, stored at the end of their turn
+    // The requests of tools and references count towards the limits of their turn, and are stored at its end.
+    const uncounted: AuxiliaryRequest[] = [];
+    const unstored: AuxiliaryRequest[] = [];
     const describing = {
       settings,
       route,
       variable: environment.variable,
       variables: environment.variables,
       redact: (text: string) => redactor.redact(text),
-      onSpent: (one: AuxiliaryRequest) => void spentBeside.push(one),
+      onSpent(one: AuxiliaryRequest) {
+        uncounted.push(one);
+        unstored.push(one);
+      },
     };
     const ownParts = await openToolParts(
       request,
@@ -175,7 +181,8 @@ export async function openConversation(
       { owner: id, cwd: inUse.cwd },
       store,
       untrusted.add,
-      createVision(describing, model.current),
+      createVision(describing, model),
+      tellBoth,
     );
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
@@ -308,6 +315,7 @@ export async function openConversation(
       endsUnanswered: settings.approvals.on_timeout === "end-turn",
       haltsLoops: surface.haltsLoops,
       spendingCaps,
+      takeSpent: () => uncounted.splice(0),
       redact: (text) => redactor.redact(text),
       isTitleCut: title === undefined && surface.titledBy !== "nobody",
       clock: systemClock,
@@ -335,7 +343,7 @@ export async function openConversation(
         // Neither is awaited, so that the answer is not delayed.
         ownEnvironment.startRelease();
         title?.start();
-        for (const one of spentBeside.splice(0))
+        for (const one of unstored.splice(0))
           await store.usage.addRequest(id, one, AbortSignal.timeout(RECORD_WITHIN_MS));
         await checkpoints?.endTurn();
       },

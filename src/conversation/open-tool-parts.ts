@@ -20,6 +20,7 @@ export async function openToolParts(
   store: SessionStore,
   onUntrusted: (source: string) => void,
   vision: ToolParts["vision"],
+  onMovedEnded: (sentence: string) => void,
 ): Promise<ToolParts> {
   const { spillHome, settings, redactor, surface, environment } = request;
   const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
@@ -35,7 +36,7 @@ export async function openToolParts(
       timeout: environment.options.timeout,
       maxForegroundTimeout: environment.options.max_foreground_timeout,
     },
-    moved: createMovedCommands(),
+    moved: createMovedCommands(onMovedEnded),
     canNotify: surface.canNotify,
     hasSandbox: environment.options.backend === "local" && environment.options.local_sandbox !== "off",
     fileSending: surface.fileSending,

@@ -73,7 +73,7 @@ export interface OutgoingFile {
 /** How a surface gives files to people. */
 export interface FileSending {
   readonly maxBytes: number;
-  /** Folders from which files may be sent, beside the working folder and temporary ones. */
+  /** Folders from which files may be sent, in addition to the working folder and temporary ones. */
   readonly folders: readonly string[];
   /** Resolves once the file is certain to be sent, even after a crash. Repeated for the same call, it sends the file only once. */
   send(file: OutgoingFile, signal: AbortSignal): Promise<void>;

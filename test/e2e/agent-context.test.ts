@@ -105,7 +105,7 @@ test("A11: a model that cannot see images gets a description; if no model can de
   expect(lab.sent(1)).toMatch(/described by custom:eyes.*A red square &lt;\/image> with words/);
 });
 
-test("C3, M2: vision_analyze uses a model that sees images and counts its tokens; without such a model it is not offered", async () => {
+test("C3, M2: vision_analyze uses a model that sees images and counts its tokens; under a cost limit, a model of unknown price is refused; without a model it is not offered", async () => {
   const look = (path: string) => ({
     tools: [{ name: "vision_analyze", input: { path, question: "Which colour?" } }],
   });
@@ -127,7 +127,19 @@ test("C3, M2: vision_analyze uses a model that sees images and counts its tokens
   expect(lab.sent(2)).toContain("A red square");
   expect(lab.sent(3)).toContain("its content is not PNG");
   expect((await lab.run("sessions", "show", "latest")).stdout).toMatch(/requests: 4\b/);
-  await lab.run("-z", "go now");
+  const providers = {
+    near: { base_url: `${lab.server.url}/v1` },
+    far: { base_url: "https://far.example/v1" },
+  };
+  const vision = { provider: "far", model: "eyes" };
+  const config = { model: { provider: "near", default: "m" }, providers, auxiliary: { vision } };
+  await writeFile(join(lab.home.path, "config.yaml"), JSON.stringify(config));
+  const limited = await lab.home.hermes(["-z", "go now", "--max-cost", "0.5"], { cwd: lab.folder });
+  expect(limited).toMatchObject({ exitCode: 0, stdout: "It is red.\n" });
+  expect(JSON.stringify(lab.server.requests.at(-1)?.body)).toContain(
+    "far:eyes was not asked: its price is not",
+  );
+  await lab.run("-z", "go now", "--auxiliary.vision.model", "");
   expect(JSON.stringify(lab.server.requests.at(-1)?.body["tools"])).not.toContain("vision_analyze");
 });
 

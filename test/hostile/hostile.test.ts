@@ -187,6 +187,7 @@ function turnOf(model: RetryingModel, history: readonly Message[], message: User
     clock: systemClock,
     lookUp: async () => undefined,
     takeSteers: () => [],
+    takeSpent: () => [],
   };
 }
 

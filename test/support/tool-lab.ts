@@ -49,6 +49,8 @@ export interface ToolLabOptions
   ): Promise<CommandResult>;
   /** A command that runs in the folder first. */
   readonly setUp?: string;
+  /** Receives a sentence when a command that was moved to the background has ended. */
+  readonly onMovedEnded?: (sentence: string) => void;
   /** The job records of another lab, to share them. */
   readonly jobsPath?: string;
 }
@@ -188,7 +190,7 @@ export async function openToolLab(
     guards: createFileGuards({ homes: [home], writeRoots: options.writeRoots ?? [] }),
     limits: options.limits ?? { timeout: 180, maxForegroundTimeout: 600 },
     hasSandbox: options.hasSandbox ?? false,
-    moved: createMovedCommands(),
+    moved: createMovedCommands(options.onMovedEnded ?? (() => undefined)),
     canNotify: options.canNotify ?? false,
     findAnswer: options.findAnswer,
     fileSending: options.fileSending,

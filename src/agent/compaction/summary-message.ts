@@ -33,7 +33,7 @@ const OPENING = "[The earlier conversation was replaced by this summary.";
 const END = "[End of the summary.";
 const ITEM = "\n- ";
 
-/** Creates the message that stands for the earlier conversation. The user's own message follows in the same message. */
+/** Creates the message that replaces the earlier conversation. It ends with the user's own message. */
 export function createSummaryMessage(
   earlier: EarlierConversation,
   sessionId: string,

@@ -4,11 +4,12 @@ import { escapeFrame } from "../../lib/text/escape-frame.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { openDeadline } from "../../lib/time/deadline.ts";
 import { BUNDLED_DATA, findKnownModel, findNativeModel } from "../../providers/catalogue/model-data.ts";
+import type { FailoverModel } from "../../providers/failures/failover.ts";
 import { IMAGE_HINT, MAX_IMAGE_BYTES, parseImage } from "../../providers/image.ts";
 import { type ImagePart, textOf, type UserMessage } from "../../providers/message.ts";
 import { type Model, type ModelFailure, NO_USAGE } from "../../providers/provider.ts";
 import type { RouteSettings, Variable } from "../../providers/routes/choose-provider.ts";
-import { type Route, resolveRoute } from "../../providers/routes/resolve-route.ts";
+import { isCostUnknown, type Route, resolveRoute } from "../../providers/routes/resolve-route.ts";
 import { openRoute } from "../../providers/routes/route-http.ts";
 import type { AuxiliaryRequest } from "../../sessions/rows/session-usage.ts";
 import type { Vision } from "../../tools/tool-parts.ts";
@@ -45,7 +46,7 @@ export async function describeImages(
   if (!isDescribed || !parts.some(({ type }) => type === "image")) return parts;
   const { model: name, timeout } = settings.auxiliary.vision;
   if (name === "") throw new AppError("model-blind", `${route.provider}:${route.model} cannot see images.`);
-  const opened = await openDescriber(describing);
+  const opened = await openDescriber(chooseDescriber(describing), describing);
   await using _http = opened.http;
   using deadline = openDeadline(signal, timeout * 1_000);
   const described: UserMessage["parts"][number][] = [];
@@ -64,8 +65,11 @@ export async function describeImages(
   return described;
 }
 
-/** The model behind the tool vision_analyze; undefined if no model is known to see images. `current` is the conversation's model. */
-export function createVision(describing: DescribingParts, current: () => Model): Vision | undefined {
+/** The model behind the tool vision_analyze; undefined if no model is known to see images. `main` is the conversation's model. */
+export function createVision(
+  describing: DescribingParts,
+  main: Pick<FailoverModel, "current" | "isCostLimited">,
+): Vision | undefined {
   const { settings, route, redact } = describing;
   if (!offersVision(settings, route)) return undefined;
   const { model: name, timeout } = settings.auxiliary.vision;
@@ -78,9 +82,21 @@ export function createVision(describing: DescribingParts, current: () => Model):
           hint: IMAGE_HINT,
         });
       using deadline = openDeadline(signal, timeout * 1_000);
-      const opened = name === "" ? undefined : await openDescriber(describing);
+      const chosen = name === "" ? undefined : chooseDescriber(describing);
+      if (chosen !== undefined && main.isCostLimited() && isCostUnknown(chosen))
+        throw new AppError(
+          "image-undescribed",
+          `${chosen.provider}:${chosen.model} was not asked: its price is not known, so its cost cannot be limited.`,
+        );
+      const opened = chosen && (await openDescriber(chosen, describing));
       try {
-        const text = await describe(image, question, opened?.model ?? current(), describing, deadline.signal);
+        const text = await describe(
+          image,
+          question,
+          opened?.model ?? main.current(),
+          describing,
+          deadline.signal,
+        );
         return redact(text);
       } finally {
         await opened?.http[Symbol.asyncDispose]();
@@ -100,13 +116,13 @@ export function offersVision(
 }
 
 /** The model that the settings name for descriptions. */
-function openDescriber({ settings, variable, variables }: DescribingParts): ReturnType<typeof openRoute> {
+function chooseDescriber({ settings, variable }: DescribingParts): Route {
   const { provider, model } = settings.auxiliary.vision;
-  const request = { model, provider: provider === "auto" ? undefined : provider };
-  return openRoute(resolveRoute(settings, request, variable), variables, {
-    clock: systemClock,
-    cacheTtl: "5m",
-  });
+  return resolveRoute(settings, { model, provider: provider === "auto" ? undefined : provider }, variable);
+}
+
+function openDescriber(route: Route, { variables }: DescribingParts): ReturnType<typeof openRoute> {
+  return openRoute(route, variables, { clock: systemClock, cacheTtl: "5m" });
 }
 
 function findFacts({ profile, model }: Pick<Route, "profile" | "model">) {

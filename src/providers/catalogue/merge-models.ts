@@ -28,7 +28,7 @@ export function mergeModels(
   const byName = new Map(listed.map((model) => [model.name, model]));
   const favourites = favouritesOf(settings, route.provider);
   const sources: readonly (readonly [EntrySource, Iterable<string>])[] = [
-    // A server's list is complete: a model that only the data file knows is one that this key cannot use.
+    // A server's list is complete, so this key cannot use a model that is only in the data file.
     ["data", listed.length === 0 ? knownAt(route, data) : []],
     ["favourite", favourites],
     ["settings", configuredModels(settings, route.provider)],

@@ -55,6 +55,8 @@ export interface FailoverModel extends Omit<Model, "stream">, AsyncDisposable {
   readonly keySource: string | undefined;
   /** The current model without retries and switches. */
   current(): Model;
+  /** Whether the cost of the current turn is limited. */
+  isCostLimited(): boolean;
 }
 
 /** Opens the primary route. The turn that follows starts with `startTurn`. */
@@ -164,6 +166,7 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
       return current.route.keySource;
     },
     current: () => current.model,
+    isCostLimited: () => (start ?? { isCostLimited }).isCostLimited,
     startTurn(next) {
       start = next;
       used = undefined;

@@ -39,7 +39,7 @@ export interface Route {
   readonly baseUrl: string;
   /** The setting that contains the address, or that would override the provider's own address. */
   readonly addressKey: string;
-  /** The window that Ollama is told to load the model with. */
+  /** The window with which Ollama should load the model. */
   readonly ollamaWindow?: number | undefined;
   /** The keys that may be sent to this server, in their order; `key` is one of them. */
   readonly keys: readonly PoolKey[];

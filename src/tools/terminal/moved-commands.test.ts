@@ -25,7 +25,8 @@ async function redirect(lab: ToolLab, command: string, timeout?: number) {
 }
 
 it("M7: a new message moves a running command to the background, where it has no time limit and does not change the session's folder", async () => {
-  await using lab = await openToolLab(environment);
+  const ended: string[] = [];
+  await using lab = await openToolLab(environment, { onMovedEnded: (words) => void ended.push(words) });
   const moved = await redirect(
     lab,
     "echo first; while [ ! -e go ]; do sleep 0.1; done; cd /; echo last; exit 3",
@@ -38,6 +39,11 @@ it("M7: a new message moves a running command to the background, where it has no
   const next = await lab.call("terminal", { command: "sleep 1.2; touch go; pwd" });
   expect(next.json()["output"]).toBe(lab.folder);
   expect(await process({ action: "wait" })).toMatchObject({ status: "exited", exit_code: 3 });
+  expect(ended).toEqual([
+    expect.stringMatching(
+      `^${session_id}, which was moved to the background, has ended with exit code 3: touch`,
+    ),
+  ]);
   // What was printed before the move is in the result of the call, unless it was still on its way.
   const log = (await process({ action: "log" }))["output"];
   expect(`${output}\n${log}`.trim().split("\n")).toEqual(["first", "last"]);
@@ -46,7 +52,8 @@ it("M7: a new message moves a running command to the background, where it has no
 });
 
 it("M7: a moved command can be ended; while four of them run, a further command is not moved but stopped", async () => {
-  await using lab = await openToolLab(environment);
+  const ended: string[] = [];
+  await using lab = await openToolLab(environment, { onMovedEnded: (words) => void ended.push(words) });
   const ids: unknown[] = [];
   for (let index = 0; index < 4; index++) {
     ids.push((await redirect(lab, "sleep 600")).json()["session_id"]);
@@ -59,6 +66,7 @@ it("M7: a moved command can be ended; while four of them run, a further command 
     const killed = await lab.call("process", { action: "kill", session_id });
     expect(killed.json()).toMatchObject({ status: "killed", state: "ended", exit_code: 130 });
   }
+  expect(ended).toEqual([]); // only commands that end by themselves are reported
 });
 
 it("M7: a plain stop ends the command", async () => {

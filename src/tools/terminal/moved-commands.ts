@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { CommandResult } from "../../environments/environment.ts";
+import { shorten } from "../../lib/text/shorten.ts";
 
 /** A command that went on in the background when a new message ended its turn. It is ended when Hermes exits. */
 export interface MovedCommand {
@@ -33,7 +34,10 @@ const MAX_RUNNING = 4;
 const MAX_LISTED = 32;
 const KEPT_BYTES = 200_000;
 
-export function createMovedCommands(): MovedCommands {
+const SHOWN_CHARS = 100;
+
+/** `onEnded` receives a sentence about each command that ends without being stopped. */
+export function createMovedCommands(onEnded: (sentence: string) => void): MovedCommands {
   let commands: MovedCommand[] = [];
   return {
     get hasRoom() {
@@ -42,14 +46,18 @@ export function createMovedCommands(): MovedCommands {
     add({ command, done, kill }) {
       let kept: Buffer = Buffer.alloc(0);
       let result: CommandResult | undefined;
+      const id = `cmd_${randomBytes(4).toString("hex")}`;
       const ended = done.then(
         (value) => {
           result = value;
+          if (value.ended === "stopped") return;
+          const how = value.ended === "lost" ? "was lost" : `has ended with exit code ${value.exitCode}`;
+          onEnded(`${id}, which was moved to the background, ${how}: ${shorten(command, SHOWN_CHARS)}`);
         },
         () => undefined, // rejected only if it was never started
       );
       const moved = {
-        id: `cmd_${randomBytes(4).toString("hex")}`,
+        id,
         command,
         result: () => result,
         output: () => kept,
