@@ -9,6 +9,8 @@ export interface ApiCall<Body = unknown> {
   readonly body: Body;
   /** Aborts when the client disconnects. */
   readonly disconnected: AbortSignal;
+  /** Cuts the connection. */
+  disconnect(): void;
 }
 
 interface RouteFacts {

@@ -14,34 +14,52 @@ export interface StreamTimes {
 
 export const STREAM_TIMES: StreamTimes = { keepAliveMs: 30_000, stallMs: 120_000 };
 
+export interface EventStreamParts {
+  readonly times: StreamTimes;
+  /** Cuts the connection. */
+  disconnect(): void;
+  /** Reports that the frames failed. */
+  onError(error: unknown): void;
+}
+
 /**
- * Answers with the frames as the client reads them: while it does not read, no further frame is asked for, so nothing piles
- * up. `open` gets a signal that aborts when the client is gone.
+ * Answers with the frames as the client reads them: while it does not read, no further frame is produced, so that none pile up.
+ * `open` gets a signal that aborts when the client is gone. The body never fails, because the HTTP library would print the error:
+ * the connection is cut instead.
  */
 export function createEventStream(
   open: (signal: AbortSignal) => AsyncGenerator<Frame>,
   headers: Readonly<Record<string, string>>,
-  { keepAliveMs, stallMs }: StreamTimes,
+  { times: { keepAliveMs, stallMs }, disconnect, onError }: EventStreamParts,
 ): Response {
   const gone = new AbortController();
   const encoder = new TextEncoder();
   const frames = open(gone.signal);
   let next: Promise<IteratorResult<Frame>> | undefined;
   let stall: NodeJS.Timeout | undefined;
+  const cut = (controller: ReadableStreamDefaultController): void => {
+    gone.abort();
+    disconnect();
+    controller.close();
+  };
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         clearTimeout(stall);
         next ??= frames.next();
-        const result = await unlessQuiet(next, keepAliveMs);
+        let result: IteratorResult<Frame> | undefined;
+        try {
+          result = await unlessQuiet(next, keepAliveMs);
+        } catch (error) {
+          if (gone.signal.aborted) return;
+          onError(error);
+          return cut(controller);
+        }
         if (gone.signal.aborted) return;
         if (result?.done) return controller.close();
         if (result !== undefined) next = undefined;
         controller.enqueue(encoder.encode(result === undefined ? ": keep-alive\n\n" : format(result.value)));
-        stall = setTimeout(() => {
-          gone.abort();
-          controller.error(new Error("the client stopped reading"));
-        }, stallMs).unref();
+        stall = setTimeout(cut, stallMs, controller).unref();
       },
       cancel() {
         clearTimeout(stall);

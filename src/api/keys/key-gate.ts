@@ -1,3 +1,4 @@
+import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { ApiError, errorBody, toApiError } from "../api-error.ts";
@@ -70,6 +71,7 @@ async function handle(context: Context, row: Route, parts: KeyGateParts): Promis
       headers: context.req.raw.headers,
       body: row.body === undefined ? undefined : await parseBody(context.req.raw, row.body),
       disconnected: context.req.raw.signal,
+      disconnect: () => (context.env as HttpBindings).outgoing.destroy(),
     });
     parts.metrics.countRequest(row.method, row.path, response.status);
     return response;

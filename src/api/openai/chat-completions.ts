@@ -62,7 +62,7 @@ export async function completeChat(
     const includesUsage = body.stream_options?.include_usage ?? false;
     const format = createChatFormat(run, { includesUsage, clientCalls: callsIn });
     const from = continued === undefined ? parseLastEventId(headers.get("Last-Event-ID")) : continued.from;
-    return streamRun(run, format, from, await runHeaders(run), parts);
+    return streamRun(run, format, from, await runHeaders(run), { ...parts, disconnect: call.disconnect });
   }
   const responseHeaders = await runHeaders(run);
   const paused = await awaitClientCalls(run, continued?.from.after ?? 0, callsIn);

@@ -104,7 +104,7 @@ export async function createResponse(
   if (body.stream) {
     const from = continued?.from ?? parseLastEventId(headers.get("Last-Event-ID"));
     const format = createResponseFormat(run, facts, part, options);
-    return streamRun(run, format, from, await runHeaders(run), parts);
+    return streamRun(run, format, from, await runHeaders(run), { ...parts, disconnect: call.disconnect });
   }
   const responseHeaders = await runHeaders(run);
   const watched = createItemCollector(run.id, options);

@@ -2,6 +2,7 @@ import type { AgentEvent } from "../../agent/events.ts";
 import { ApiError, openAiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
 import { createEventStream, type Frame } from "../event-stream.ts";
+import type { ApiCall } from "../route.ts";
 import type { RunResult } from "../store/api-database.ts";
 import type { ApiRun } from "./api-runs.ts";
 
@@ -71,9 +72,10 @@ export function streamRun(
   format: RunFormat,
   from: StreamPosition,
   headers: Readonly<Record<string, string>>,
-  { times }: Pick<ApiParts, "times">,
+  { times, onError, disconnect }: Pick<ApiParts, "times" | "onError"> & Pick<ApiCall, "disconnect">,
 ): Response {
-  return createEventStream((signal) => followRun(run, format, from, signal), headers, times);
+  const parts = { times, onError, disconnect };
+  return createEventStream((signal) => followRun(run, format, from, signal), headers, parts);
 }
 
 async function* followRun(

@@ -103,7 +103,7 @@ export function runRoutes(
         call.disconnected,
       );
       const after = parseLastEventId(call.headers.get("Last-Event-ID"));
-      return streamRun(run, createRunFormat(run), after, {}, parts);
+      return streamRun(run, createRunFormat(run), after, {}, { ...parts, disconnect: call.disconnect });
     }),
     bodyRoute(KEY, "/v1/runs/:id/approval", approvalSchema, async (call) => {
       const { turn, run } = requireActive(call);
