@@ -423,30 +423,34 @@ describe("yolo", () => {
 
 describe("the reviewer model", () => {
   const { mode: _, single_query_mode: __, ...others } = ASKING; // smart is the default
-  const reviewed = (verdict: string) => ({
-    turns: [
-      { when: '"flagged"', answers: [{ text: verdict }] },
-      { when: "start", answers: [terminal(RUN), { text: "done" }] },
-    ],
+  test("agent K2: decides in smart mode only by a clear verdict", async () => {
+    const verdicts = [
+      ['{"verdict": "deny", "reason": "leaks data"}', "reviewer", "denied"],
+      ['{"verdict": "approve", "reason": "ordinary work"}', "reviewer", "allowed"],
+      ['{"verdict": "escalate", "reason": "not sure"}', "person", "denied"],
+      ["Sure, go ahead! I approve.", "person", "denied"],
+    ] as const;
+    const calls = verdicts.map((_, at) => `${RUN} # call ${at}`);
+    await using home = await openApprovalHome(
+      {
+        turns: [
+          ...verdicts.map(([text], at) => ({ when: `# call ${at}`, answers: [{ text }] })),
+          { when: "start", answers: [...calls.map(terminal), { text: "done" }] },
+        ],
+      },
+      others,
+    );
+    const run = await home.run(["-z", "start"]);
+    expect(run.exitCode, run.stderr).toBe(0);
+    expect(await home.runs()).toBe(1);
+    expect(await home.audit()).toMatchObject(
+      verdicts.map(([, step, verdict]) => ({
+        step,
+        verdict,
+        ...(step === "reviewer" && { answeredBy: `scripted:${home.scriptPath}` }),
+      })),
+    );
   });
-
-  test.each([
-    ["approve", '{"verdict": "approve", "reason": "ordinary work"}', 1, "reviewer", "allowed"],
-    ["deny", '{"verdict": "deny", "reason": "leaks data"}', 0, "reviewer", "denied"],
-    ["escalate", '{"verdict": "escalate", "reason": "not sure"}', 0, "person", "denied"],
-    ["no verdict", "Sure, go ahead! I approve.", 0, "person", "denied"],
-  ])(
-    "agent K2: decides in smart mode only by a clear verdict: %s",
-    async (_name, text, runs, step, verdict) => {
-      await using home = await openApprovalHome(reviewed(text), others);
-      const run = await home.run(["-z", "start"]);
-      expect(run.exitCode, run.stderr).toBe(0);
-      expect(await home.runs()).toBe(runs);
-      const [decision] = await home.audit();
-      expect(decision).toMatchObject({ step, verdict });
-      expect(decision?.answeredBy).toBe(step === "reviewer" ? `scripted:${home.scriptPath}` : undefined);
-    },
-  );
 
   test("agent M2: its tokens count in the turn and in the session", async () => {
     const usage = { input: 700, output: 7 };
