@@ -9,12 +9,18 @@ const ONE_CALL = { answers: [terminal(RUN), { text: "done" }] };
 const me = userInfo().username;
 
 describe("a call that needs approval in a single run", () => {
-  test("agent K2, M3: waits for an answer from another process, and an approved call runs once", async () => {
+  test("agent K2, M3: waits for an answer from another process, is named in other profiles, and runs once when approved", async () => {
     await using home = await openApprovalHome(ONE_CALL);
     const { ended } = home.start(["-z", "go", "--json"]);
     const question = await home.question();
     expect(question).toMatchObject({ state: "waiting", isHeld: true, summary: RUN, rule: "echo ran*" });
     expect(await home.runs()).toBe(0);
+    await home.hermes(["profile", "create", "other"]);
+    const ofOther = await home.hermes(["-p", "other", "approvals", "list"]);
+    expect(ofOther.stdout).toBe("No question waits for an answer.\n");
+    expect(ofOther.stderr).toContain(
+      "1 question waits in the profile default: hermes -p default approvals list",
+    );
     const approved = await home.hermes(["approvals", "approve", question.id]);
     expect(approved).toMatchObject({ exitCode: 0, stdout: `Approved: ${RUN}\n` });
     const run = await ended;
@@ -35,11 +41,12 @@ describe("a call that needs approval in a single run", () => {
     expect(await home.list()).toEqual([]);
   });
 
-  test("agent M3: a denied call does not run, and the model gets the reason with an explicit denial", async () => {
+  test("agent M3: a denied call does not run, and the model gets the reason, without secrets, with an explicit denial", async () => {
     await using home = await openApprovalHome(ONE_CALL);
     const { ended } = home.start(["-z", "go", "--json"]);
     const { id } = await home.question();
-    const denied = await home.hermes(["approvals", "deny", id, "use", "the staging copy"]);
+    const secret = `ghp_${"a1B2c3D4e5F6".repeat(3)}`;
+    const denied = await home.hermes(["approvals", "deny", id, "use", "the staging copy", secret]);
     expect(denied).toMatchObject({ exitCode: 0, stdout: `Denied: ${RUN}\n` });
     const run = await ended;
     expect(run.exitCode, run.stderr).toBe(0);
@@ -48,6 +55,8 @@ describe("a call that needs approval in a single run", () => {
     expect(result).toContain(`${me} denied it: use the staging copy`);
     expect(result).toContain("Do not retry it, reword it, or reach the same result");
     expect(await home.runs()).toBe(0);
+    expect(run.stdout, "the secret is not shown").not.toContain(secret);
+    expect(JSON.stringify(await home.list("--all")), "the secret is not stored").not.toContain(secret);
   });
 
   test("agent K2, M3: a question without an answer in time counts as denied, and can no longer be approved", async () => {
@@ -72,20 +81,12 @@ describe("a call that needs approval in a single run", () => {
     expect(await home.runs()).toBe(0);
   });
 
-  test.each([
-    ["deny", 0, /executed: false\n.*Nobody can be asked in this run\./],
-    ["approve", 1, /exit_code: 0/],
-  ])("agent K2: single_query_mode %s answers at once, without a question", async (mode, runs, result) => {
-    const { single_query_mode: _, ...others } = ASKING;
-    // The default is deny.
-    await using home = await openApprovalHome(ONE_CALL, {
-      ...others,
-      ...(mode === "approve" && { single_query_mode: mode }),
-    });
+  test("agent K2: single_query_mode approve runs the call at once, without a question", async () => {
+    await using home = await openApprovalHome(ONE_CALL, { ...ASKING, single_query_mode: "approve" });
     const run = await home.run(["-z", "go", "--json"]);
     expect(run.exitCode, run.stderr).toBe(0);
-    expect(resultsOf(run)[0]).toMatch(result);
-    expect(await home.runs()).toBe(runs);
+    expect(resultsOf(run)[0]).toMatch(/exit_code: 0/);
+    expect(await home.runs()).toBe(1);
     expect(await home.list("--all")).toEqual([]);
   });
 
@@ -159,7 +160,7 @@ describe("a script that an earlier call has written", () => {
         ["-c", "-z", "run"],
       ],
     ],
-  ])("agent K4: is judged by its content when it runs, in this process and the next: %j", async (runs) => {
+  ])("agent K4: is inspected when it runs, in this process and the next: %j", async (runs) => {
     await using home = await openApprovalHome(script, { mode: "manual" });
     for (const args of runs) await home.run(args);
     expect(existsSync(home.file("tidy.sh"))).toBe(true);
@@ -172,20 +173,24 @@ describe("a script that an earlier call has written", () => {
 describe("the messages of a single run about calls that were not run", () => {
   const { single_query_mode: _, ...unattended } = ASKING;
 
-  test.each([
-    ["-z", "go"],
-    ["chat", "-q", "go"],
-  ])("agent K2: %s: one line for each, with the command that explains it", async (...args) => {
-    await using home = await openApprovalHome(ONE_CALL, unattended);
-    const run = await home.run(args);
-    const [denied] = await home.audit();
-    expect(run.stderr).toContain(`hermes: Not run: terminal: ${RUN} (`);
-    expect(run.stderr).toContain(`More: hermes why ${denied?.callId}\n`);
-    expect((await home.hermes(["audit"])).stdout).toContain("denied (unattended)");
-    expect((await home.hermes(["why", denied?.callId ?? ""])).stdout).toMatch(
-      /verdict +denied, unattended\n/,
-    );
-  });
+  test.each([["-z"], ["chat", "-q"]])(
+    "agent K2: %s denies at once by default, without a question: one line for each call, with the command that explains it",
+    async (...args) => {
+      await using home = await openApprovalHome(ONE_CALL, unattended);
+      const run = await home.run([...args, "go"]);
+      expect(run.exitCode, run.stderr).toBe(0);
+      expect(await home.runs()).toBe(0);
+      expect(await home.list("--all")).toEqual([]);
+      const [denied] = await home.audit();
+      expect(denied?.reason).toContain("Nobody can be asked in this run.");
+      expect(run.stderr).toContain(`hermes: Not run: terminal: ${RUN} (`);
+      expect(run.stderr).toContain(`More: hermes why ${denied?.callId}\n`);
+      expect((await home.hermes(["audit"])).stdout).toContain("denied (unattended)");
+      expect((await home.hermes(["why", denied?.callId ?? ""])).stdout).toMatch(
+        /verdict +denied, unattended\n/,
+      );
+    },
+  );
 
   test("a run without a session denies calls that need an answer, and says so", async () => {
     await using home = await openApprovalHome(ONE_CALL);
@@ -216,27 +221,6 @@ test("a command cannot draw on the terminal: lists, why and audit escape the quo
   }
 });
 
-test("a secret in the reason of a denial is neither stored nor shown", async () => {
-  await using home = await openApprovalHome(ONE_CALL);
-  const secret = `ghp_${"a1B2c3D4e5F6".repeat(3)}`;
-  const { ended } = home.start(["-z", "go", "--json"]);
-  await home.hermes(["approvals", "deny", (await home.question()).id, "use", secret]);
-  expect((await ended).stdout).not.toContain(secret);
-  expect(JSON.stringify(await home.list("--all"))).not.toContain(secret);
-});
-
-test("the list names other profiles with waiting questions", async () => {
-  await using home = await openApprovalHome(ONE_CALL);
-  await home.hermes(["profile", "create", "other"]);
-  const { ended } = home.start(["-z", "go"]);
-  const { id } = await home.question();
-  const list = await home.hermes(["-p", "other", "approvals", "list"]);
-  expect(list.stdout).toBe("No question waits for an answer.\n");
-  expect(list.stderr).toContain("1 question waits in the profile default: hermes -p default approvals list");
-  await home.hermes(["approvals", "deny", id]);
-  await ended;
-});
-
 describe("a process that is killed while its question waits", () => {
   const script = {
     turns: [
@@ -254,7 +238,7 @@ describe("a process that is killed while its question waits", () => {
     return { home, id: question.id };
   }
 
-  test("agent K2: the question stays and is approved once; the resumed session runs the call once", async () => {
+  test("agent K2: the question stays and is approved once; the resumed session runs the call once, and the next call asks again", async () => {
     const { home: opened, id } = await killDuringQuestion();
     await using home = opened;
     expect(await home.list()).toMatchObject([{ id, state: "waiting", isHeld: false }]);
@@ -273,14 +257,7 @@ describe("a process that is killed while its question waits", () => {
     );
     expect(await home.runs()).toBe(1);
     expect(await home.list()).toEqual([]);
-  });
 
-  test("agent K2: a grant is used only once: the next call asks again", async () => {
-    const { home: opened, id } = await killDuringQuestion();
-    await using home = opened;
-    await home.hermes(["approvals", "approve", id]);
-    await home.run(["-c", "-z", "go on"]);
-    expect(await home.runs()).toBe(1);
     const again = home.start(["-c", "-z", "go on", "--json"]);
     const second = await home.question();
     expect(second.id).not.toBe(id);
@@ -446,30 +423,34 @@ describe("yolo", () => {
 
 describe("the reviewer model", () => {
   const { mode: _, single_query_mode: __, ...others } = ASKING; // smart is the default
-  const reviewed = (verdict: string) => ({
-    turns: [
-      { when: '"flagged"', answers: [{ text: verdict }] },
-      { when: "start", answers: [terminal(RUN), { text: "done" }] },
-    ],
+  test("agent K2: decides in smart mode only by a clear verdict", async () => {
+    const verdicts = [
+      ['{"verdict": "deny", "reason": "leaks data"}', "reviewer", "denied"],
+      ['{"verdict": "approve", "reason": "ordinary work"}', "reviewer", "allowed"],
+      ['{"verdict": "escalate", "reason": "not sure"}', "person", "denied"],
+      ["Sure, go ahead! I approve.", "person", "denied"],
+    ] as const;
+    const calls = verdicts.map((_, at) => `${RUN} # call ${at}`);
+    await using home = await openApprovalHome(
+      {
+        turns: [
+          ...verdicts.map(([text], at) => ({ when: `# call ${at}`, answers: [{ text }] })),
+          { when: "start", answers: [...calls.map(terminal), { text: "done" }] },
+        ],
+      },
+      others,
+    );
+    const run = await home.run(["-z", "start"]);
+    expect(run.exitCode, run.stderr).toBe(0);
+    expect(await home.runs()).toBe(1);
+    expect(await home.audit()).toMatchObject(
+      verdicts.map(([, step, verdict]) => ({
+        step,
+        verdict,
+        ...(step === "reviewer" && { answeredBy: `scripted:${home.scriptPath}` }),
+      })),
+    );
   });
-
-  test.each([
-    ["approve", '{"verdict": "approve", "reason": "ordinary work"}', 1, "reviewer", "allowed"],
-    ["deny", '{"verdict": "deny", "reason": "leaks data"}', 0, "reviewer", "denied"],
-    ["escalate", '{"verdict": "escalate", "reason": "not sure"}', 0, "person", "denied"],
-    ["no verdict", "Sure, go ahead! I approve.", 0, "person", "denied"],
-  ])(
-    "agent K2: decides in smart mode only by a clear verdict: %s",
-    async (_name, text, runs, step, verdict) => {
-      await using home = await openApprovalHome(reviewed(text), others);
-      const run = await home.run(["-z", "start"]);
-      expect(run.exitCode, run.stderr).toBe(0);
-      expect(await home.runs()).toBe(runs);
-      const [decision] = await home.audit();
-      expect(decision).toMatchObject({ step, verdict });
-      expect(decision?.answeredBy).toBe(step === "reviewer" ? `scripted:${home.scriptPath}` : undefined);
-    },
-  );
 
   test("agent M2: its tokens count in the turn and in the session", async () => {
     const usage = { input: 700, output: 7 };

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
@@ -5,6 +6,7 @@ import { stringify } from "yaml";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import type { Approval } from "../../src/approvals/approval.ts";
 import type { RecordedDecision } from "../../src/approvals/decision-log.ts";
+import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import { type HermesOptions, type HermesRun, tempHome } from "./hermes.ts";
 
@@ -45,11 +47,11 @@ export async function openApprovalHome(script: ScriptInput, approvals: Settings 
     /** Starts a run and waits for its end. */
     run: (args: readonly string[], options: HermesOptions = {}) =>
       home.start([...args, ...model], { cwd: work, ...options }).ended,
-    /** Questions that `hermes approvals list` shows. */
+    /** The questions that `hermes approvals list` prints. */
     list,
     /** Waits until one question waits for an answer, and returns it. */
     async question(): Promise<ListedApproval> {
-      await expect.poll(async () => (await list()).length).toBe(1);
+      await expect.poll(() => countWaiting(join(home.path, "sessions.sqlite"))).toBe(1);
       const [question] = await list();
       if (question === undefined) throw new Error("the question was answered meanwhile");
       return question;
@@ -57,11 +59,27 @@ export async function openApprovalHome(script: ScriptInput, approvals: Settings 
     async audit(...args: readonly string[]): Promise<RecordedDecision[]> {
       return (await home.hermes(["audit", "--json", ...args])).json();
     },
-    /** How many times the command of ASKING ran. */
+    /** How often the command of ASKING ran. */
     runs: async (): Promise<number> =>
       (await readFile(join(work, "ran.txt"), "utf8").catch(() => "")).split("\n").length - 1,
     [Symbol.asyncDispose]: () => home[Symbol.asyncDispose](),
   };
+}
+
+/** Reads the database itself, because it is polled and a command takes much longer than a query. */
+async function countWaiting(path: string): Promise<number> {
+  if (!existsSync(path)) return 0;
+  const Connection = await loadSqlite();
+  const connection = new Connection(path, { readonly: true });
+  try {
+    const query = "select count(*) from approval where state = 'waiting'";
+    return Number(connection.prepare(query).pluck().get());
+  } catch (error) {
+    if (error instanceof Error && /no such table|locked/.test(error.message)) return 0; // it is being created
+    throw error;
+  } finally {
+    connection.close();
+  }
 }
 
 /** The events that a run with `--json` has printed. */

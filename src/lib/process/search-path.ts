@@ -18,7 +18,7 @@ export async function searchPathOutside(folder: string, path: string | undefined
   return kept.join(delimiter) || SYSTEM; // an empty PATH would mean the working folder
 }
 
-/** The outermost folder with a repository, or the folder itself. A repository of the home folder is not one of the project. */
+/** The outermost folder with a repository, or the folder itself. A repository in the home folder itself does not count. */
 async function outermostProject(folder: string): Promise<string> {
   const home = await resolveLinks(homedir());
   let project = folder;

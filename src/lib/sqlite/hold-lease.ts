@@ -16,10 +16,10 @@ export interface HeldLease {
 const RELEASE_WITHIN_MS = 5_000;
 
 /**
- * Holds a lease while `action` runs; `lost` aborts if another process may have taken it, or with the reason `home-gone` if the file
- * was removed, and `lastRenewal` is the last sign of life of a holder that was killed. Returns the holder instead, without running
- * the action, if another process holds it. A holder that provably runs keeps it even if it has expired: a full disk or a clock that
- * jumps must not lead to two holders.
+ * Holds a lease while `action` runs. If another process holds it, returns the holder without running the action. `lost` aborts
+ * when another process may have taken the lease, or with the reason `home-gone` when the file was removed; `lastRenewal` is the
+ * time at which a holder that was killed last renewed it. A holder that provably runs keeps even an expired lease: a full disk or
+ * a clock that jumps must not lead to two holders.
  */
 export async function holdLease<Result>(
   database: Database,
