@@ -148,7 +148,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
     });
   }
 
-  /** Sends the topics to the server, each with the position of its snapshot. */
+  /** Sends changed topics to the server, each with the position of its snapshot. */
   async function sendTopics(topics: Readonly<Record<string, string | null>>): Promise<void> {
     const current = stream;
     const names = Object.keys(topics);
@@ -187,7 +187,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
       request({ steal: true }).catch(() => connectionOf?.abort());
     }, CHECK_EVERY_MS);
     while (!signal.aborted) {
-      // The lock was stolen by another tab; wait for it again.
+      // Rejected if another tab steals the lock; then this tab waits for it again.
       await request({ signal }).catch(() => connectionOf?.abort());
     }
     clearInterval(watch);

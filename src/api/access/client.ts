@@ -13,7 +13,7 @@ export interface Client {
   readonly isOwnPage: boolean;
 }
 
-export interface OriginOptions {
+export interface ClientReaderOptions {
   /** The host that the server is bound to, and its port. */
   readonly host: string;
   readonly port: number;
@@ -34,7 +34,7 @@ const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/;
 /** Reads the sender of a request; undefined if its `Host` is not a name of this server, as in DNS rebinding. */
 export type ReadClient = (request: IncomingMessage) => Client | undefined;
 
-export function createClientReader(options: OriginOptions): ReadClient {
+export function createClientReader(options: ClientReaderOptions): ReadClient {
   const { port, publicUrl, allowedHosts, trustedProxies } = options;
   const proxies = listNetworks(trustedProxies);
   const ownHosts = new Set(boundHosts(options.host).map((name) => `${name}:${port}`));

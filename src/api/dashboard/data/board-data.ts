@@ -44,9 +44,9 @@ export interface DashboardBoard {
   explain(taskId: string, signal: AbortSignal): Promise<Explanation>;
   /** Problems of open tasks: why each does not continue. */
   findProblems(signal: AbortSignal): Promise<readonly BoardFinding[]>;
-  /** Runs one dispatcher pass within the limits of the settings. */
+  /** Runs one dispatcher pass within the limits of the settings, and returns how many tasks it started. */
   dispatch(signal: AbortSignal): Promise<number>;
-  /** Throws if the worker could not be started. */
+  /** Throws if the worker of a new task could not be started. */
   requireStartable(task: NewTask, signal: AbortSignal): Promise<void>;
   /** Answers the question that the worker of the last run asked, if it asked one. */
   answerQuestion(
