@@ -10,7 +10,7 @@ type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
 const ROUNDS = 5;
 const SCROLLED_FRAMES = 120;
 
-/** What the board of the dashboard costs a browser, with many tasks compared with few. */
+/** What the board costs a browser with many tasks, compared with few. */
 export const dashboardBoardBench: Bench = {
   name: "dashboard-board",
   async run() {
@@ -62,7 +62,7 @@ export const dashboardBoardBench: Bench = {
   },
 };
 
-/** Time that the page's main thread works until the first cards are painted. */
+/** CPU time of the page's main thread until the first cards are painted. */
 async function costOfOpening(
   { url }: Dashboard,
   page: Page,
@@ -77,7 +77,7 @@ async function costOfOpening(
   return (await cpuTime(session)) - before;
 }
 
-/** Milliseconds that the main thread has worked. */
+/** CPU time of the main thread so far, in milliseconds. */
 async function cpuTime(session: CDPSession): Promise<number> {
   const { metrics } = await session.send("Performance.getMetrics");
   return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
@@ -86,7 +86,7 @@ async function cpuTime(session: CDPSession): Promise<number> {
 const countNodes = async (page: Page): Promise<number> =>
   Number(await page.evaluate("document.querySelectorAll('*').length"));
 
-/** Scrolls the longest column for two seconds, and reports how its frames were. */
+/** Scrolls the longest column for two seconds, and reports its frame times. */
 async function scroll(page: Page): Promise<{ framesPerSecond: number; slowFrame: number }> {
   const times = (await page.evaluate(`new Promise((done) => {
     const box = document.querySelector("[data-scroll-restoration-id=column-done]");
@@ -108,7 +108,7 @@ async function scroll(page: Page): Promise<{ framesPerSecond: number; slowFrame:
   };
 }
 
-/** Time that the main thread works for so many events that arrive at once. */
+/** CPU time of the main thread for a number of events that arrive at once. */
 async function costOfEvents(
   { url }: Dashboard,
   page: Page,
@@ -138,7 +138,7 @@ async function costOfEvents(
   return (await cpuTime(session)) - before;
 }
 
-/** A stream of so many changes of the cards that are shown, from the position of their snapshot on. */
+/** A stream with a number of changes to the shown cards, after the position of their snapshot. */
 function streamOf({ columns, at, event }: CardsAnswer, count: number): string {
   const shown = columns.find(({ status }) => status === "done")?.cards.slice(0, 20) ?? [];
   const [epoch = "", sequence = "0"] = at.split(".");

@@ -10,7 +10,7 @@ const STREAMS = 20;
 const EVENTS = 2_000;
 const MEGABYTE = 1024 * 1024;
 
-/** What the pages that follow the events cost the server of the dashboard. */
+/** What open event streams cost the server of the dashboard. */
 export const dashboardServerBench: Bench = {
   name: "dashboard-server",
   async run() {
@@ -48,7 +48,7 @@ export const dashboardServerBench: Bench = {
     const until = async (isTrue: () => boolean): Promise<void> => {
       while (!isTrue()) await new Promise((resolve) => setImmediate(resolve));
     };
-    /** The memory after so many pages have got all events; the pages are then cut off. */
+    /** The memory after a number of pages have received all events. */
     const measure = async (count: number): Promise<number> => {
       const pages = Array.from({ length: count }, (_, index) =>
         spawn("curl", ["-sN", "-o", "/dev/null", `http://127.0.0.1:${port}/page-${index}`]),

@@ -7,7 +7,7 @@ import type { Bench, Measurement } from "./bench.ts";
 const APP = fileURLToPath(new URL("../dist/dashboard", import.meta.url));
 const KB = 1_000;
 
-/** What a browser loads, compressed, compared with the budgets of the app. Fonts are left out: they are loaded once. */
+/** The compressed size of what a browser loads, compared with the budgets of the app. Fonts are excluded. */
 export const dashboardBench: Bench = {
   name: "dashboard",
   async run() {
@@ -31,7 +31,7 @@ export const dashboardBench: Bench = {
   },
 };
 
-/** The files of this build: those that the page names, and those that they name. Older ones stay for open pages. */
+/** The files of this build: those that the page names, and those that these name. The folder may also have older ones. */
 function filesOf(named: readonly string[]): readonly string[] {
   const all = readdirSync(join(APP, "assets"));
   const found = new Set(named);

@@ -15,8 +15,8 @@ const ALLOWED: Record<string, readonly string[]> = {
 const CONTRACT = "../../src/api/contract/";
 
 /**
- * Returns every violation of the table and every import cycle of the browser app. From the rest of the project, the app may import
- * only types of the API, so that no schema library reaches the browser. A page may not import another page.
+ * Returns every violation of the table and every import cycle of the browser app. From the rest of the project, the app may
+ * import only types of the contract, so that no schema library reaches the browser. A page may not import another page.
  */
 export function findAppBreaches(source: string): string[] {
   const modules = readModules(source);

@@ -1,3 +1,4 @@
-// Runs before the first paint, so that a chosen theme does not flash. It is a file of its own because inline scripts are refused.
+// Runs before the first paint, so that the page does not flash in another theme. It is a separate file because the content
+// security policy forbids inline scripts.
 const chosen = localStorage.getItem("hermes-theme");
 if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;

@@ -25,7 +25,7 @@ import { words } from "./words/words.ts";
 const SignIn = lazy(async () => ({ default: (await import("./shell/sign-in.tsx")).SignIn }));
 
 interface RootSearch {
-  /** The profile that is shown, if it is not the server's own. */
+  /** The profile to show, if it is not the server's own. */
   readonly profile?: string | undefined;
 }
 
@@ -84,7 +84,7 @@ const createAppRouter = () =>
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
     ]),
-    basepath: new URL(document.baseURI).pathname, // the only place that has to know the prefix
+    basepath: new URL(document.baseURI).pathname, // the only place that needs the prefix
     scrollRestoration: true,
     defaultPreload: false,
   });
@@ -116,7 +116,7 @@ export function App() {
 
 const LinkCode = createContext<string | undefined>(undefined);
 
-/** Signs in where that is needed, and shows the page. */
+/** Shows the page, or the sign-in if it is needed. */
 function Root() {
   const { api, live, signedOut, onSignedIn } = useAppData();
   const code = useContext(LinkCode);
@@ -151,7 +151,7 @@ function Root() {
   );
 }
 
-/** Over the open page, so that nothing that was written is lost. */
+/** Shown over the open page, so that no unsent text is lost. */
 function SignInOver({ onSignedIn }: { onSignedIn(): void }) {
   const api = useApi();
   const dialog = useRef<HTMLDialogElement>(null);

@@ -12,9 +12,9 @@ export interface RouteRow {
   readonly summary: string;
 }
 
-const NOTHING = undefined as never; // rows only hand their parts to handlers, and none is called here
+const NOTHING = undefined as never; // only handlers use them, and no handler is called here
 
-/** All routes: those of browsers, then those of programs. */
+/** All routes: those for browsers, then those for programs. */
 export function listRoutes(): readonly RouteRow[] {
   const ofBrowsers = DASHBOARD_ROUTES.map(({ method, path, scope, summary }) => {
     const credential = scope === "none" ? ("none" as const) : ("cookie" as const);

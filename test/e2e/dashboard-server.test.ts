@@ -82,7 +82,7 @@ test("A6: a dashboard that others could reach does not start without a password"
   expect([exitCode, stderr]).toEqual([78, expect.stringContaining("dashboard.host (192.0.2.1)")]);
 });
 
-test("A7: with a stored password, a public address asks for it and prints no link", async () => {
+test("A7: with a stored password, a dashboard with a public address starts and prints no link", async () => {
   await using home = await tempHome();
   const stored = await home.hermes(["dashboard", "password"], { stdin: "correct horse battery\n" });
   expect([stored.exitCode, stored.stderr]).toEqual([0, expect.stringContaining("Sign in as admin")]);
@@ -92,7 +92,7 @@ test("A7: with a stored password, a public address asks for it and prints no lin
   expect(dashboard.link).toBe("https://hermes.example/tools");
 });
 
-test("A8: with the gate switched off, the start warns", async () => {
+test("A8: with the gate off, the start prints a warning", async () => {
   await using home = await tempHome();
   await using dashboard = await startDashboard(home, ["--port", "0"], { HERMES_DASHBOARD_INSECURE: "1" });
   expect(await readMe(dashboard.url)).toMatchObject({ insecure: true, scopes: ["read"] });

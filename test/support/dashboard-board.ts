@@ -10,7 +10,7 @@ export interface BoardTask {
   readonly status: string;
 }
 
-/** A board, new unless it is named, on a dashboard that tests share, and what another process does to it. */
+/** A new board, or the named one, on a dashboard that tests share, with commands that change it from another process. */
 export async function openTestBoard(dashboard: Dashboard, named?: "default") {
   const { home } = dashboard;
   const slug = named ?? `b${randomBytes(4).toString("hex")}`;
@@ -28,15 +28,15 @@ export async function openTestBoard(dashboard: Dashboard, named?: "default") {
     create: async (title: string, ...args: string[]): Promise<BoardTask> =>
       JSON.parse(await kanban("create", title, ...args, "--json")) as BoardTask,
     statusOf: async (id: string): Promise<string> => (await show(id)).task.status,
-    /** The board in the page that tests share. */
+    /** Opens the board in the page that tests share. */
     open: async (search = ""): Promise<Page> => whenShown(await dashboard.tab(`/board/${slug}${search}`)),
-    /** The board in another browser. */
+    /** Opens the board in another browser. */
     openElsewhere: async (search = "", look: Parameters<Dashboard["page"]>[1] = {}): Promise<Page> =>
       whenShown(await dashboard.page(`/board/${slug}${search}`, look)),
   };
 }
 
-/** The page of a board, once its cards or its emptiness are shown. */
+/** Waits until the cards of a board, or the note that it is empty, are shown. */
 export async function whenShown(page: Page): Promise<Page> {
   await page.locator("section[data-status], table").first().waitFor();
   return page;

@@ -5,9 +5,9 @@ import { type Browser, type BrowserContext, type Cookie, chromium, type Page } f
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { tempHome } from "./hermes.ts";
 
-/** Pictures of the pages, kept after the run; looked at by people, compared with nothing. */
+/** Screenshots of the pages, kept after the run for people to look at. */
 const PICTURES = resolve(import.meta.dirname, "../../.artifacts/dashboard");
-/** Ends what hangs; a busy machine is no failure. */
+/** Ends a test that hangs; long enough for a busy machine. */
 export const WITHIN_MS = 120_000;
 
 export const SIZES = {
@@ -16,7 +16,7 @@ export const SIZES = {
 } as const;
 const THEMES = ["light", "dark"] as const;
 
-export interface Look {
+export interface PageOptions {
   readonly size?: keyof typeof SIZES | { readonly width: number; readonly height: number };
   readonly theme?: (typeof THEMES)[number];
 }
@@ -67,14 +67,14 @@ export async function openDashboard(browser: Browser) {
     opened.push(() => Promise.all(contexts.map((context) => context.close())));
     let signedIn: Cookie[] | undefined;
     let tab: Page | undefined;
-    const open = async (look: Look): Promise<Page> => {
-      const context = await newContext(browser, look);
+    const open = async (options: PageOptions): Promise<Page> => {
+      const context = await newContext(browser, options);
       contexts.push(context);
       return newPage(context);
     };
-    /** A page of another browser that is signed in. */
-    const page = async (path = "", look: Look = {}): Promise<Page> => {
-      const opened = await open(look);
+    /** Opens a page in another browser that is signed in. */
+    const page = async (path = "", options: PageOptions = {}): Promise<Page> => {
+      const opened = await open(options);
       const context = opened.context();
       if (signedIn === undefined) {
         await opened.goto(await newLink(home));
@@ -91,7 +91,7 @@ export async function openDashboard(browser: Browser) {
         return server.url;
       },
       page,
-      /** The page that tests use one after the other, as if it were new: a new one costs four times as much. */
+      /** Opens a path in the page that the tests share, and resets the page. A new page costs four times as much CPU. */
       async tab(path = ""): Promise<Page> {
         if (tab === undefined) {
           tab = await page(path);
@@ -106,7 +106,7 @@ export async function openDashboard(browser: Browser) {
         await tab.waitForLoadState();
         return tab;
       },
-      /** Closes all pages but the one of `tab`. */
+      /** Closes all pages but the shared one. */
       async closePages(): Promise<void> {
         const kept = tab?.context();
         const others = contexts.filter((context) => context !== kept);
@@ -115,10 +115,10 @@ export async function openDashboard(browser: Browser) {
         const besides = kept?.pages().filter((page) => page !== tab) ?? [];
         await Promise.all(besides.map((page) => page.close()));
       },
-      /** A page of a browser that is not signed in. */
-      stranger: (look: Look = {}): Promise<Page> => open(look),
+      /** Opens a page in a browser that is not signed in. */
+      stranger: (options: PageOptions = {}): Promise<Page> => open(options),
       link: () => newLink(home),
-      /** Ends the server and starts it again at the same address; `between` happens while there is none. */
+      /** Restarts the server at the same address; `between` runs while it is stopped. */
       async restart(between: () => Promise<void> = async () => undefined): Promise<void> {
         const port = Number(new URL(server.url).port);
         await server.stop();
@@ -137,7 +137,7 @@ export type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
 
 async function newContext(
   browser: Browser,
-  { size = "desktop", theme = "light" }: Look,
+  { size = "desktop", theme = "light" }: PageOptions,
 ): Promise<BrowserContext> {
   const viewport = typeof size === "string" ? SIZES[size] : size;
   const context = await browser.newContext({ viewport, colorScheme: theme, reducedMotion: "reduce" });
@@ -145,7 +145,7 @@ async function newContext(
   return context;
 }
 
-/** Every message of the console that is not expected fails the test that reads it. */
+/** Exceptions and console errors of each page. */
 const errorsOf = new WeakMap<Page, string[]>();
 
 async function newPage(context: BrowserContext): Promise<Page> {
@@ -154,13 +154,13 @@ async function newPage(context: BrowserContext): Promise<Page> {
   errorsOf.set(page, errors);
   page.on("pageerror", ({ message }) => errors.push(message));
   page.on("console", (line) => {
-    // A refused or lost request is part of what is tested; what the page makes of it is not an error.
+    // Tests provoke refused and lost requests, which the browser reports by itself.
     if (line.type() === "error" && !/^Failed to load resource/.test(line.text())) errors.push(line.text());
   });
   return page;
 }
 
-/** Errors of the page, such as exceptions and violations of the content security policy. */
+/** Errors in a page, such as exceptions and violations of the content security policy. */
 export const pageErrors = (page: Page): readonly string[] => errorsOf.get(page) ?? [];
 
 async function newLink(home: Awaited<ReturnType<typeof tempHome>>): Promise<string> {
@@ -189,9 +189,9 @@ async function serve(home: Awaited<ReturnType<typeof tempHome>>, port: number) {
   };
 }
 
-/** What axe finds on the page as it is now, with all rules or only some; empty is what is expected. */
-export async function findBarriers(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
-  // Not as a script of the page, which its policy would refuse.
+/** The violations that axe finds on the page now, by all rules or only some. */
+export async function findViolations(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
+  // Evaluated, because the policy of the page would refuse a script element.
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source);
   const options = JSON.stringify({ resultTypes: ["violations"], ...(rules && { runOnly: rules }) });
   const found = (await page.evaluate(
@@ -200,14 +200,14 @@ export async function findBarriers(page: Page, rules?: readonly string[]): Promi
   return found;
 }
 
-/** The themes have the same elements at the same places and differ only in colours. */
+/** The rules to check again in the dark theme, which differs from the light one only in colours. */
 const RULES_OF_THEMES = ["color-contrast"];
 
 /**
- * Takes a picture of a page in both themes and sizes, and checks in each that axe finds nothing and that nothing is wider than
- * the window.
+ * Takes a screenshot of a page in both themes and sizes, and checks in each that axe finds no violation and that the page is
+ * not wider than the window.
  */
-export async function look(page: Page, name: string): Promise<void> {
+export async function checkAppearance(page: Page, name: string): Promise<void> {
   await mkdir(PICTURES, { recursive: true });
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const theme of THEMES) {
@@ -216,14 +216,14 @@ export async function look(page: Page, name: string): Promise<void> {
       await page.evaluate("document.fonts.ready.then(() => undefined)");
       await page.screenshot({ path: join(PICTURES, `${name}-${size}-${theme}.png`) });
       const rules = theme === "light" ? undefined : RULES_OF_THEMES;
-      expect(await findBarriers(page, rules), `${name} ${size} ${theme}`).toEqual([]);
+      expect(await findViolations(page, rules), `${name} ${size} ${theme}`).toEqual([]);
       expect(await overflow(page), `${name} ${size} ${theme}`).toBe(0);
     }
   }
   await page.setViewportSize(SIZES.desktop);
 }
 
-/** By how many pixels the page is wider than its window. */
+/** How many pixels wider than its window the page is. */
 export async function overflow(page: Page): Promise<number> {
   return Number(await page.evaluate("Math.max(0, document.documentElement.scrollWidth - innerWidth)"));
 }

@@ -13,7 +13,7 @@ export interface DashboardAnswer {
   readonly text: string;
 }
 
-/** A home with the profiles default and coder, and the dashboard's server on top of it, with a signed-in browser. */
+/** A home with the profiles default and coder, the dashboard's server for it, and a signed-in browser. */
 export async function openDashboardHome(settings: object = {}, variables: Record<string, string> = {}) {
   const folder = await tempFolder();
   await mkdir(folder.file("profiles/coder"), { recursive: true });
@@ -53,7 +53,7 @@ export async function openDashboardHome(settings: object = {}, variables: Record
   return {
     ...{ folder, app, lab, send },
     data: opened.data,
-    /** Sends a request and checks its answer against the contract, in which no field may be missing or of another type. */
+    /** Sends a request and parses its answer with the schema of the contract. */
     async ask<Schema extends z.ZodType>(
       schema: Schema,
       method: string,

@@ -13,7 +13,7 @@ import { systemClock } from "../../src/lib/time/clock.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 const never = new AbortController().signal;
-/** For tests of requests that reach no data. */
+/** For tests whose requests read no data. */
 const NO_DATA = {} as DashboardRequest["data"];
 
 export interface Answer {
@@ -42,13 +42,13 @@ export interface Stream {
   readonly status: number;
   /** All events so far. */
   readonly events: readonly StreamEvent[];
-  /** Resolves with the first event, from the beginning on, that fits. Rejects if the stream ends before. */
+  /** Resolves with the first matching event of the whole stream. Rejects if the stream ends first. */
   find(fits: (event: StreamEvent) => boolean): Promise<StreamEvent>;
   readonly ended: Promise<void>;
-  /** Stops and resumes reading, as a page does whose machine sleeps. */
+  /** Stops and resumes reading, like a page on a machine that sleeps. */
   freeze(): void;
   thaw(): void;
-  /** Cuts the connection without a word. */
+  /** Resets the connection. */
   cut(): void;
 }
 
@@ -138,7 +138,7 @@ export async function openDashboardLab(
   let server = await start(options.port);
   const { port } = server;
 
-  /** Sends a request as it is; names and paths are not normalised. */
+  /** Sends a request without normalising its path and headers. */
   const send = (path: string, { method, headers, json, body }: Sent = {}): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const content = json === undefined ? body : JSON.stringify(json);
@@ -192,7 +192,7 @@ export async function openDashboardLab(
     ...{ folder, signIns, port, errors, send, signIn, follow },
     url: server.url,
     readAudit: () => readFile(folder.file("logs/dashboard-audit.log"), "utf8"),
-    /** Ends the server as a stop of its process does, and starts the next one on the same port. */
+    /** Stops the server and starts another one on the same port. */
     async restart() {
       await server[Symbol.asyncDispose]();
       server = await start(port);

@@ -3,13 +3,13 @@ import styles from "./button.module.css";
 import { Icon, type IconName } from "./icon.tsx";
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
-  /** `main` is the one action that a place is for. */
+  /** `main` is for the primary action of a dialog, a form or a row. */
   readonly kind?: "main" | "plain" | "quiet" | "danger";
   readonly small?: boolean;
   readonly icon?: IconName;
-  /** While its request is on its way: the label and the width stay, a second press does nothing. */
+  /** A request is pending: label and width stay, and further presses do nothing. */
   readonly busy?: boolean;
-  /** Without text; then it needs `aria-label`, which is also its tooltip. */
+  /** A button without text needs `aria-label`, which is also its tooltip. */
   readonly children?: ReactNode;
   readonly ref?: Ref<HTMLButtonElement>;
 }

@@ -21,7 +21,7 @@ export function Dialog({ title, onClose, children, actions, onSubmit, wide = fal
     const element = dialog.current;
     const opener = document.activeElement;
     element?.showModal();
-    // A dialog is opened to type or to decide, not to close it.
+    // Otherwise the close button, which comes first, would get the focus.
     const first = "input:not([type=hidden]), textarea, select, button[type=submit]";
     element?.querySelector<HTMLElement>(first)?.focus();
     return () => {

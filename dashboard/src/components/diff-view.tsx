@@ -4,7 +4,7 @@ import styles from "./diff-view.module.css";
 /** Whether a text is a unified diff. */
 export const isDiff = (text: string): boolean => /^@@ -\d/m.test(text);
 
-/** A unified diff with its lines marked. */
+/** A unified diff with coloured lines. */
 export function DiffView({ text }: { readonly text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard

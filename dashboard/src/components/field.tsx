@@ -3,7 +3,7 @@ import styles from "./field.module.css";
 
 interface Around {
   readonly label: string;
-  /** Hides the label where the place says it; screen readers still read it. */
+  /** Hides the label from sight, but not from screen readers. */
   readonly bare?: boolean;
   readonly hint?: ReactNode;
   /** A sentence about what is wrong. */

@@ -250,7 +250,7 @@ const SHAPES = {
 
 export type IconName = keyof typeof SHAPES;
 
-/** A picture beside a word; it is never the only sign, so it has no name of its own. */
+/** An icon beside a word. It has no accessible name, because the word says the same. */
 export function Icon({
   name,
   className = "",

@@ -3,15 +3,15 @@ import { Children, createElement, memo, type ReactNode } from "react";
 import styles from "./markdown.module.css";
 
 /**
- * Markdown as React elements. Nothing of the text is ever used as HTML: tags in it are shown as text, pictures as links, and
- * only addresses of the web and of mail can be followed.
+ * Markdown as React elements. No text becomes HTML: tags are shown as text and pictures as links, and only web and mail
+ * addresses can be followed.
  */
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
   return <div className={styles.prose}>{blocks(lexer(text, { gfm: true, breaks: false }))}</div>;
 });
 
 function blocks(tokens: readonly Token[]): ReactNode {
-  // Named by their place, because the tokens of a text never move.
+  // The index is a stable key, because the tokens of a text never move.
   return Children.toArray(tokens.map(block));
 }
 
@@ -20,7 +20,7 @@ function block(token: Token): ReactNode {
     case "paragraph":
       return <p>{inlines(token.tokens)}</p>;
     case "heading":
-      // A page has one heading of the first level, and the parts of it the second.
+      // The first two levels belong to the page and its sections.
       return createElement(
         `h${Math.min(6, (token as Tokens.Heading).depth + 2)}`,
         undefined,
@@ -116,7 +116,7 @@ function inline(token: Token): ReactNode {
   }
 }
 
-/** An address that cannot be followed safely is shown beside its text, so that nothing is hidden. */
+/** A link; an address that is unsafe to follow is shown as text after its label. */
 function Link({ href, children }: { readonly href: string; readonly children: ReactNode }) {
   if (!isFollowable(href)) {
     return (

@@ -7,12 +7,12 @@ import { useFloat } from "./use-float.ts";
 export interface MenuItem {
   readonly label: string;
   readonly icon?: IconName;
-  /** A key that does the same. */
+  /** The key for the same action. */
   readonly keys?: string;
-  /** Why it cannot be chosen now; it can still be read. */
+  /** Why it cannot be chosen now; the item stays readable. */
   readonly refusal?: string | undefined;
   readonly danger?: boolean;
-  /** For a choice among several: whether it is the present one. */
+  /** For one of several choices: whether it is the current one. */
   readonly checked?: boolean;
   run(): void;
 }
@@ -21,7 +21,7 @@ export interface MenuItem {
 export type MenuEntry = MenuItem | "line";
 
 interface MenuProps extends Omit<ButtonProps, "onClick"> {
-  /** Names the list for screen readers. */
+  /** The accessible name of the list. */
   readonly name: string;
   readonly items: readonly MenuEntry[];
 }
@@ -50,12 +50,12 @@ export function Menu({ name, items, ...button }: MenuProps) {
 interface FloatingMenuProps {
   readonly name: string;
   readonly items: readonly MenuEntry[];
-  /** What the menu opens beside. */
+  /** The element that the menu opens beside. */
   readonly anchor: HTMLElement;
   onClose(): void;
 }
 
-/** A list of actions beside an element, for as long as it is rendered; one list serves many elements. */
+/** A list of actions that is open while it is rendered, so that one list serves many elements. */
 export function FloatingMenu({ name, items, anchor, onClose }: FloatingMenuProps) {
   const {
     anchor: beside,

@@ -13,7 +13,7 @@ interface NoteProps {
   readonly actions?: ReactNode;
 }
 
-/** A line that something is not as it should be, where it matters. */
+/** A line about a problem, shown where the problem matters. */
 export function Note({ icon = "failed", bad = false, children, actions }: NoteProps) {
   return (
     <div className={`${styles.note} ${bad ? styles.bad : ""}`}>
@@ -24,7 +24,7 @@ export function Note({ icon = "failed", bad = false, children, actions }: NotePr
   );
 }
 
-/** A part of a page that could not be read: what happened, and a way to try again. */
+/** Replaces content that could not be read: what happened, and a button to try again. */
 export function FailureNote({
   error,
   retry,

@@ -6,29 +6,29 @@ import { useFloat } from "./use-float.ts";
 export interface Option {
   readonly value: string;
   readonly label: string;
-  /** A second, fainter line. */
+  /** A second line, less prominent. */
   readonly hint?: string;
 }
 
 interface PickerProps {
-  /** Names the field for screen readers. */
+  /** The accessible name of the field. */
   readonly label: string;
   /** What the button shows. */
   readonly text: string;
   readonly options: readonly Option[];
   readonly chosen: readonly string[];
-  /** Several: a choice keeps the list open. */
+  /** Allows several choices; choosing one keeps the list open. */
   readonly several?: boolean;
   readonly placeholder: string;
-  /** What is said when nothing fits. */
+  /** Shown when no option matches. */
   readonly none: string;
   onChoose(values: readonly string[]): void;
-  /** Lets words of one's own be chosen too. */
+  /** Allows values that are not in the list. */
   readonly free?: boolean;
   readonly marked?: boolean;
 }
 
-/** Chooses from a list that is searched as one types. Arrows move, Enter chooses, Escape closes. */
+/** A list that is filtered while one types. Arrows move, Enter chooses, Escape closes. */
 export function Picker(props: PickerProps) {
   const { label, text, options, chosen, several = false, placeholder, none, onChoose, free = false } = props;
   const [typed, setTyped] = useState("");

@@ -3,14 +3,14 @@ import styles from "./section.module.css";
 
 interface SectionProps {
   readonly title: string;
-  /** A short fact beside the title, such as a count. */
+  /** Shown beside the title, such as a count. */
   readonly fact?: ReactNode;
-  /** At the end of the line, such as a link to more. */
+  /** Shown at the end of the line, such as a link to more. */
   readonly end?: ReactNode;
   readonly children: ReactNode;
 }
 
-/** A titled part of a page. */
+/** A section of a page with its heading. */
 export function Section({ title, fact, end, children }: SectionProps) {
   const id = useId();
   return (
@@ -25,7 +25,7 @@ export function Section({ title, fact, end, children }: SectionProps) {
   );
 }
 
-/** Rows with a hairline between them. */
+/** The class of a list whose rows have a line between them. */
 export const rowList = styles.rows;
-/** Said where a part has nothing to show. */
+/** The class of the text of an empty section. */
 export const emptyText = styles.empty;

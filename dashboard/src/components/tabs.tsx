@@ -4,7 +4,7 @@ import styles from "./tabs.module.css";
 export interface Tab<Name extends string> {
   readonly name: Name;
   readonly label: string;
-  /** A short fact beside the label, such as a count. */
+  /** Shown beside the label, such as a count. */
   readonly fact?: ReactNode;
 }
 

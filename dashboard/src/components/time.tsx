@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { elapsed, exactTime, span, when } from "../words/format.ts";
 
-/** The time of now, again and again; rests while the page is hidden. */
+/** The current time, updated while the page is visible. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -31,7 +31,7 @@ export function Ago({ at, className }: TimeProps) {
   return <Stamp at={at} text={span(now - at)} className={className} />;
 }
 
-/** For how long something has run: "14:08". */
+/** How long something has been running: "14:08". */
 export function Elapsed({
   since,
   className,
@@ -43,7 +43,7 @@ export function Elapsed({
   return <Stamp at={since} text={elapsed(now - since)} className={className} />;
 }
 
-/** The time of day, or the day when it was not today. */
+/** The time of day, or the date if it is not today. */
 export function When({ at, className }: TimeProps) {
   const now = useNow(MINUTE);
   return <Stamp at={at} text={when(at, now)} className={className} />;

@@ -6,7 +6,7 @@ import styles from "./toast.module.css";
 interface ToastMessage {
   readonly id: number;
   readonly text: string;
-  /** A refusal stays longer, and is marked. */
+  /** A refusal is highlighted and stays longer. */
   readonly bad: boolean;
   readonly action?: ToastAction | undefined;
 }
@@ -17,9 +17,9 @@ interface ToastAction {
 }
 
 export interface Toasts {
-  /** Says what has happened, with at most one way to act on it. It goes after six seconds. */
+  /** Reports something that happened, with at most one action. It disappears after six seconds. */
   say(text: string, action?: ToastAction): void;
-  /** Says that something did not happen. */
+  /** Reports something that was refused. */
   refuse(text: string, action?: ToastAction): void;
 }
 

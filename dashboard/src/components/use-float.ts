@@ -1,9 +1,9 @@
 import { type RefObject, useEffect, useId, useRef } from "react";
 
 interface FloatEvents {
-  /** Just before the popover is shown. */
+  /** Called just before the popover is shown. */
   readonly onOpen?: (() => void) | undefined;
-  /** The element that gets the focus with the popover, so that no key pressed right after it is lost. */
+  /** The element that is focused as the popover opens, so that no key pressed right after is lost. */
   focusOn(panel: HTMLElement): HTMLElement | null;
   readonly onClose?: (() => void) | undefined;
 }
@@ -63,7 +63,7 @@ export function useFloat<Anchor extends HTMLElement>({ onOpen, focusOn, onClose 
 
 const MARGIN = 8;
 
-/** Below the anchor, or above it where there is more room; never outside of the window. */
+/** Places it below the anchor, or above if there is more room, and always inside the window. */
 function placeBeside(anchor: RefObject<HTMLElement | null>, panel: HTMLElement): void {
   const from = anchor.current?.getBoundingClientRect();
   if (from === undefined) return;

@@ -4,9 +4,9 @@ import { Problem, problemOf } from "./problem.ts";
 type Method = "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface SendOptions {
-  /** The version that the change was made from, for what can be edited elsewhere. */
+  /** The version that was edited; the server refuses the change if there is a newer one. */
   readonly ifMatch?: string;
-  /** Chosen once per intended creation, so that a repeated request creates nothing twice. */
+  /** The same for each attempt to create one thing, so that a repeated request creates it once. */
   readonly idempotencyKey?: string;
   /** A file; sent as it is. */
   readonly file?: Blob;
@@ -22,14 +22,14 @@ export interface Api {
     body?: unknown,
     options?: SendOptions,
   ): Promise<Answer>;
-  /** The address of a route, for links and the stream. */
+  /** The URL of a route, for links and the stream. */
   url(path: string): URL;
 }
 
 export interface ApiEvents {
-  /** An answer 401: the sign-in of this browser has ended. */
+  /** Called for a 401: the sign-in of this browser has ended. */
   onSignedOut(): void;
-  /** Whether the connection is lost; changes are then refused before they are sent. */
+  /** Whether the connection is lost. Changes are then refused without a request. */
   isLost(): boolean;
 }
 
@@ -69,5 +69,5 @@ export function createApi({ onSignedOut, isLost }: ApiEvents): Api {
   };
 }
 
-/** Their 401 is the answer itself: a wrong code or password. */
+/** For these routes a 401 means a wrong code or password, not an ended sign-in. */
 const SIGN_IN: ReadonlySet<string> = new Set(["enter", "sign-in"]);

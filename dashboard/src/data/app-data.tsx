@@ -9,15 +9,15 @@ import { Problem } from "./problem.ts";
 interface AppData {
   readonly api: Api;
   readonly live: Live;
-  /** Whether the sign-in of this browser has ended while the page was open. */
+  /** Whether the sign-in ended while the page was open. */
   readonly signedOut: boolean;
-  /** Called after signing in over the page: everything that is shown is asked for again. */
+  /** Call after signing in again: everything on the page is read again. */
   onSignedIn(): void;
 }
 
 const Data = createContext<AppData | undefined>(undefined);
 
-/** The server, as the pages see it: requests, the live stream, and what was answered earlier. */
+/** Provides requests, the live stream and the cache of answers to the pages. */
 export function AppDataProvider({ children }: { readonly children: ReactNode }) {
   const [signedOut, setSignedOut] = useState(false);
   const [parts] = useState(() => {
@@ -60,7 +60,7 @@ export function useLiveStatus(): LiveStatus {
   return useSyncExternalStore(live.onStatus, live.status);
 }
 
-/** Events keep the answers current, so nothing is asked for twice; a refusal is not repeated. */
+/** Answers do not expire, because events keep them current. Refused requests are not repeated. */
 function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {

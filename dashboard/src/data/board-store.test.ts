@@ -56,7 +56,7 @@ function change(event: number, cards: readonly Card[], more: Partial<BoardChange
   } as BoardChange;
 }
 
-/** A store whose listeners are called when the test says so, as a browser calls them once a frame. */
+/** A store whose listeners are called when the test calls `frame`. */
 function openStore(options: Partial<BoardStoreOptions> = {}) {
   const frames: (() => void)[] = [];
   const store = new BoardStore({ schedule: (flush) => frames.push(flush), ...options });
@@ -99,7 +99,7 @@ test("listeners of a burst are called once a frame, and only those of what chang
   expect(store.card("t_1")?.title).toBe("Title 2010");
 });
 
-test("what is not newer than the snapshot is dropped, whichever arrives first", () => {
+test("changes that are not newer than the snapshot are dropped, whichever arrives first", () => {
   const { store } = openStore();
   store.beginLoad();
   store.applyChange(change(9, [card(1, "todo", { title: "old" })]));
@@ -119,7 +119,7 @@ test("a page that was read before a change does not bring the old state back", (
   expect(store.column("todo").ids).toEqual(["t_1", "t_3"]);
 });
 
-test("a card that sorts behind what is loaded is counted and comes with its page", () => {
+test("a card after the last loaded one is counted, and comes with its page", () => {
   const { store } = openStore();
   store.loadSnapshot(snapshot([card(1, "ready", { priority: 3 })], 10, { ready: 500 }));
   store.applyChange(change(11, [card(900, "ready")], { counts: { ready: 501 } as BoardChange["counts"] }));
@@ -138,7 +138,7 @@ test("a move is shown at once, with the counts of both columns", () => {
   expect(store.card("t_1")).toMatchObject({ status: "todo", isPending: false });
 });
 
-test("an accepted move stays where it is while its event is still on its way, and is no change from elsewhere", () => {
+test("an accepted move stays visible until its event arrives, and does not count as a change from elsewhere", () => {
   const { store } = openStore();
   store.loadSnapshot(snapshot([card(1, "todo"), card(2, "ready")]));
   const moved = card(1, "ready", { updatedAt: 7 });
@@ -150,7 +150,7 @@ test("an accepted move stays where it is while its event is still on its way, an
   expect(store.card("t_1")?.changes).toBe(0);
 });
 
-test("the server decides: an answer that put the card elsewhere wins over what was shown", () => {
+test("a server that chose another column wins over the column that was shown", () => {
   const { store } = openStore();
   store.loadSnapshot(snapshot([card(1, "todo")]));
   const token = store.begin(["t_1"], { status: "ready" });
@@ -201,7 +201,7 @@ test("done tasks are ordered by their end, the newest first", () => {
   expect(store.column("done").ids).toEqual(["t_3", "t_2", "t_1"]);
 });
 
-test("10,000 cards: one change sorts nothing again but its own card", () => {
+test("10,000 cards: a change sorts only its own card again", () => {
   const { store } = openStore();
   const cards = Array.from({ length: 10_000 }, (_, index) =>
     card(index + 1, "done", { since: 10_000 - index }),

@@ -7,33 +7,33 @@ import type {
   Status,
 } from "../../../src/api/contract/boards.ts";
 
-/** A column as it is drawn: what is loaded of it, with changes that the server has not confirmed yet. */
+/** A column as it is drawn: its loaded cards, with changes that the server has not confirmed yet. */
 export interface ColumnView {
   readonly status: Status;
   /** How many tasks it has, loaded or not. */
   readonly count: number;
   readonly ids: readonly string[];
-  /** Cursor of the next page; null when all is loaded. */
+  /** Cursor of the next page; null when everything is loaded. */
   readonly next: string | null;
 }
 
 /** A card as it is drawn. */
 export interface CardView extends Card {
-  /** Shown as a person changed it; the server has not answered yet. */
+  /** It shows a change that the server has not confirmed yet. */
   readonly isPending: boolean;
-  /** Counts changes from elsewhere, so that each can be shown by one fade. */
+  /** Counts changes from elsewhere; each is shown with one fade. */
   readonly changes: number;
 }
 
 export interface BoardSummary {
   readonly isLoaded: boolean;
-  /** Tasks that the filter lets through, without archived ones. */
+  /** Tasks that match the filter, without archived ones. */
   readonly total: number;
   readonly counts: Readonly<Partial<Record<Status, number>>>;
   readonly paused: boolean;
 }
 
-/** What a person changed and the server has not confirmed. */
+/** Changed fields that the server has not confirmed yet. */
 interface PendingFields {
   readonly status?: Status;
   readonly priority?: number;
@@ -46,7 +46,7 @@ interface Pending {
   readonly fields: PendingFields;
   /** The event of the card when the change began. */
   readonly event: number;
-  /** The server has agreed, and the next change of the card replaces it. */
+  /** The server has agreed; the next event of the card replaces this change. */
   readonly isAccepted: boolean;
 }
 
@@ -58,7 +58,7 @@ interface Column {
 
 interface Stored {
   readonly card: Card;
-  /** The board's event that this state contains. */
+  /** The number of the newest event in this state. */
   readonly event: number;
   readonly changes: number;
 }
@@ -66,9 +66,9 @@ interface Stored {
 type Listener = () => void;
 
 export interface BoardStoreOptions {
-  /** Calls back once, soon: once a frame in a browser. */
+  /** Calls back once, soon; in a browser, in the next frame. */
   readonly schedule: (flush: () => void) => void;
-  /** Whether the filter lets a changed card through; undefined without a filter. */
+  /** Whether a changed card matches the filter; undefined without a filter. */
   readonly matches?: ((card: Card) => boolean) | undefined;
   /** The order in which the server gives the cards of a column. */
   readonly order?: NonNullable<CardsQuery["order"]>;
@@ -76,8 +76,8 @@ export interface BoardStoreOptions {
 }
 
 /**
- * The cards of one board under one filter. Each card and each column is subscribed to alone, so that a change draws only
- * what it changed, however many changes arrive in one frame.
+ * The cards of one board under one filter. Cards and columns have separate subscriptions, so that only what has changed is
+ * drawn again, at most once per frame.
  */
 export class BoardStore {
   readonly #options: BoardStoreOptions;
@@ -86,11 +86,11 @@ export class BoardStore {
   readonly #pending = new Map<string, Pending>();
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #dirty = new Set<string>();
-  /** Views, kept until what they show changes: the same object means nothing to draw. */
+  /** Views are cached until they change, because React compares them by identity. */
   readonly #cardViews = new Map<string, CardView>();
   readonly #columnViews = new Map<Status, ColumnView>();
   #summary: BoardSummary | undefined;
-  /** Changes that arrived while a snapshot was on its way. */
+  /** Changes that arrive while a snapshot is being read. */
   #waiting: BoardChange[] | undefined;
   #snapshotEvent = -1;
   #tokens = 0;
@@ -148,7 +148,7 @@ export class BoardStore {
     return this.#summary;
   }
 
-  /** Subscribes to `card:<id>`, `column:<status>` or `summary`; returns the end of the subscription. */
+  /** Subscribes to `card:<id>`, `column:<status>` or `summary`; returns a function that unsubscribes. */
   subscribe(key: string, listener: Listener): () => void {
     const listeners = this.#listeners.get(key) ?? new Set();
     this.#listeners.set(key, listeners.add(listener));
@@ -158,12 +158,12 @@ export class BoardStore {
     };
   }
 
-  /** From now on, changes are kept until `loadSnapshot` says which of them it contains. */
+  /** Call before reading a snapshot: changes are then queued until `loadSnapshot`. */
   beginLoad(): void {
     this.#waiting ??= [];
   }
 
-  /** Replaces what is shown by a snapshot; unconfirmed changes of a person stay visible. */
+  /** Replaces all cards with a snapshot; unconfirmed changes stay visible. */
   loadSnapshot({ columns, event }: CardsAnswer): void {
     for (const id of this.#stored.keys()) this.#touchCard(id);
     const before = new Map(this.#stored);
@@ -185,7 +185,7 @@ export class BoardStore {
     for (const change of missed) this.applyChange(change);
   }
 
-  /** Adds the next page of a column, which was read when the board had this event. */
+  /** Adds the next page of a column, as of this event of the board. */
   appendPage(page: CardColumn, event: number): void {
     const column = this.#columns.get(page.status);
     if (column === undefined) return;
@@ -207,7 +207,7 @@ export class BoardStore {
     this.#touchColumn(page.status);
   }
 
-  /** Applies what the stream says. Returns false if the change is too large to carry its cards, and they must be read again. */
+  /** Applies an event of the stream. Returns false if it was too large to contain the cards, which must then be read again. */
   applyChange(change: BoardChange): boolean {
     if (this.#waiting !== undefined) {
       this.#waiting.push(change);
@@ -231,7 +231,7 @@ export class BoardStore {
     return true;
   }
 
-  /** Shows a change of a person at once; `settle` ends it. */
+  /** Shows a person's change before the server has confirmed it. End it with `accept` or `settle`. */
   begin(ids: readonly string[], fields: PendingFields): number {
     this.#tokens += 1;
     for (const id of ids) {
@@ -243,7 +243,7 @@ export class BoardStore {
     return this.#tokens;
   }
 
-  /** The server has agreed without saying what became of the task: it stays as shown until its event arrives. */
+  /** The server has agreed but not returned the card: the change stays visible until its event arrives. */
   accept(token: number, id: string): void {
     const pending = this.#pending.get(id);
     if (pending?.token !== token) return;
@@ -251,7 +251,7 @@ export class BoardStore {
     else this.#pending.set(id, { ...pending, isAccepted: true });
   }
 
-  /** Ends the change of one task: with the card as the server has it now, or without if it was refused. */
+  /** Ends the change of one task, with the card that the server returned, or without one if it refused. */
   settle(token: number, id: string, card?: Card): void {
     const pending = this.#pending.get(id);
     if (pending?.token === token) {
@@ -260,7 +260,7 @@ export class BoardStore {
     }
     const stored = this.#stored.get(id);
     if (card === undefined || stored === undefined || stored.card.updatedAt > card.updatedAt) return;
-    // The event of this change comes later by the stream and brings the counts; until then they are counted here.
+    // The event with the new counts arrives later; until then they are adjusted here.
     this.#replace(card, stored.event, stored.changes, true);
   }
 
@@ -283,7 +283,7 @@ export class BoardStore {
     this.#replace(card, change.event, changes, isFiltered && stored !== undefined);
   }
 
-  /** Counts a card that was not loaded, under a filter: in its column, and no longer in the one that it came from. */
+  /** Adjusts the counts under a filter for a card that was not loaded: one more in its column, one less where it came from. */
   #countArrival(card: Card, { events }: BoardChange): void {
     const moves = events.filter(({ task, from }) => task?.id === card.id && from !== null);
     const from = moves[0]?.from ?? undefined;
@@ -300,7 +300,7 @@ export class BoardStore {
     }
   }
 
-  /** Stores a card and puts it where it belongs. */
+  /** Stores a card and inserts it into its column. */
   #replace(card: Card, event: number, changes: number, counts: boolean): void {
     const { id, status } = card;
     const before = this.#stored.get(id);
@@ -338,7 +338,7 @@ export class BoardStore {
       if (this.#compare(column.ids[middle] ?? id, id) <= 0) low = middle + 1;
       else high = middle;
     }
-    // What sorts behind the last loaded card comes with its own page.
+    // A card that belongs after the last loaded one comes with a later page.
     if (low === column.ids.length && column.next !== null) return;
     column.ids.splice(low, 0, id);
   }
@@ -387,7 +387,7 @@ export class BoardStore {
   }
 }
 
-/** The orders of the server. `board` is by priority, and by their end for done and archived tasks, the newest first. */
+/** The same orders as on the server. `board` sorts by priority, but done and archived tasks by their end, newest first. */
 function compareCards(a: Card, b: Card, order: NonNullable<CardsQuery["order"]>): number {
   switch (order) {
     case "created":

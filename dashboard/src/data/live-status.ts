@@ -1,9 +1,9 @@
-/** What the connection is doing. `away`: the page is hidden and has let go of its stream. */
+/** The state of the connection. `away`: the page is hidden and has closed its stream. */
 export type LiveState = "connecting" | "live" | "lost" | "away";
 
 export interface LiveStatus {
   readonly state: LiveState;
-  /** When the connection was lost, and when it is tried again. */
+  /** When the connection was lost, and when the next attempt is. */
   readonly lostAt?: number;
   readonly retryAt?: number;
 }

@@ -13,20 +13,20 @@ type Shared =
   | { readonly kind: "retry" };
 
 interface TabEvents {
-  /** From the tab that reads the stream. */
+  /** An event arrived from the tab that reads the stream. */
   onEvent(event: LiveEvent): void;
   onStatus(status: LiveStatus): void;
   status(): LiveStatus;
-  /** Only in the tab that reads: what all tabs follow may have changed. */
+  /** Called only in the leading tab: the topics of all tabs may have changed. */
   onTopics(topics: Topics): void;
   onRetry(): void;
 }
 
-/** A tab that has not been heard for this long is closed; each answers a beat of the server, which comes every 15 s. */
+/** A tab without a message for this long has been closed: each tab answers the beat, which comes every 15 s. */
 const FORGOTTEN_AFTER_MS = 60_000;
 const GATHER_MS = 20;
 
-/** What the tabs of this browser tell each other. One of them leads: it reads the stream for all. */
+/** The messages between the tabs of this browser. The leading tab reads the stream for all of them. */
 export function createTabs(events: TabEvents) {
   const name = `hermes-live ${new URL(document.baseURI).pathname}`;
   const self = crypto.getRandomValues(new Uint32Array(2)).join("-");
@@ -62,7 +62,7 @@ export function createTabs(events: TabEvents) {
     if (data.kind === "status") events.onStatus(data.status);
     if (data.kind !== "event") return;
     const { name } = data.event;
-    if (name === "beat" || name === "hello") topicsChanged(); // also tells a new leader what this tab follows
+    if (name === "beat" || name === "hello") topicsChanged(); // a new leader does not know the topics of this tab yet
     events.onEvent(data.event);
   }
 
@@ -80,7 +80,7 @@ export function createTabs(events: TabEvents) {
       addEventListener("pageshow", topicsChanged, { signal });
       signal.addEventListener("abort", () => channel?.close());
     },
-    /** Asks the leader for its state, and tells it what this tab follows. */
+    /** Asks the leader for its status and sends it the topics of this tab. */
     join(): void {
       say({ kind: "hello" });
       topicsChanged();

@@ -4,18 +4,18 @@ import { createTabs } from "./live-tabs.ts";
 import { Problem } from "./problem.ts";
 import { isNewer, type LiveEvent, readStream } from "./read-stream.ts";
 
-/** The events of the server, in every tab of the browser, over one connection. */
+/** The events of the server. All tabs of the browser share one connection. */
 export interface Live {
   status(): LiveStatus;
   onStatus(listener: () => void): () => void;
-  /** Every event, with those of the stream itself (`hello`, `beat`, `reset`, `bye`). */
+  /** Subscribes to every event, including those of the stream itself (`hello`, `beat`, `reset`, `bye`). */
   onEvent(listener: (event: LiveEvent) => void): () => void;
   /**
-   * The events of a topic that are newer than a snapshot, until the returned function is called. Those that arrived while the
-   * snapshot was on its way are delivered at once.
+   * Subscribes to the events of a topic that are newer than a snapshot; returns a function that unsubscribes. Events that
+   * arrived while the snapshot was being read are delivered at once.
    */
   follow(topic: string, at: string | null, listener: (event: LiveEvent) => void): () => void;
-  /** Tries to connect now. */
+  /** Connects now instead of waiting for the next attempt. */
   retry(): void;
   /** Starts reading; called after sign-in. */
   start(): void;
@@ -28,7 +28,7 @@ const SAID_AFTER_MS = 3_000;
 const RETRIES_MS = [1_000, 2_000, 5_000, 10_000];
 const HIDDEN_MS = 10_000;
 const CHECK_EVERY_MS = 5_000;
-/** Events that a snapshot may have missed while it was on its way. */
+/** Recent events, for snapshots that were being read when the events arrived. */
 const KEPT_EVENTS = 500;
 
 export function createLive(api: Api, onSignedOut: () => void): Live {
@@ -85,7 +85,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
     if (event.name === "hello") void sendTopics(tabs.topics());
   }
 
-  /** Said only after a while, so that a short cut does not flash. */
+  /** Delayed, so that a short interruption is not shown. */
   function lose(retryAt: number): void {
     const lostAt = status.lostAt ?? Date.now();
     setStatus({ state: status.state, lostAt, retryAt });
@@ -98,7 +98,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
     );
   }
 
-  /** Reads the stream, again and again, until the signal aborts or the browser is signed out. */
+  /** Reads the stream and reconnects, until the signal aborts or the browser is signed out. */
   async function lead(signal: AbortSignal): Promise<void> {
     tabs.setLeading(true);
     try {
@@ -148,7 +148,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
     });
   }
 
-  /** A topic that the stream does not have yet is sent with the position of the snapshot that is shown of it. */
+  /** Sends changed topics to the server, each with the position of its snapshot. */
   async function sendTopics(topics: Readonly<Record<string, string | null>>): Promise<void> {
     const current = stream;
     const names = Object.keys(topics);
@@ -170,7 +170,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
     }
   }
 
-  /** Waits for its turn to be the tab that reads, and takes it over from a tab that is frozen. */
+  /** Waits until this tab may lead, or takes over from a frozen leader. */
   async function takeTurns(signal: AbortSignal): Promise<void> {
     heardAt = Date.now();
     tabs.join();
@@ -187,13 +187,13 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
       request({ steal: true }).catch(() => connectionOf?.abort());
     }, CHECK_EVERY_MS);
     while (!signal.aborted) {
-      // Rejected when another tab takes the turn over; then this one waits again.
+      // Rejected if another tab steals the lock; then this tab waits for it again.
       await request({ signal }).catch(() => connectionOf?.abort());
     }
     clearInterval(watch);
   }
 
-  /** Without locks every tab has its own stream, of which a browser allows six: a hidden tab lets go of it. */
+  /** Without locks every tab needs its own stream, and a browser allows six: hidden tabs close theirs. */
   async function readAlone(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const hidden = new AbortController();

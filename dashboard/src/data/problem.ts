@@ -1,12 +1,12 @@
 import { words } from "../words/words.ts";
 
-/** A request that failed, with the server's sentence where it gave one. */
+/** A failed request, with the server's message if there is one. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly code: string;
   readonly hint: string | undefined;
   readonly status: number;
-  /** What else the answer says, as the contract of its route has it. */
+  /** Further fields of the answer, as the contract of the route describes them. */
   readonly details: unknown;
 
   constructor(
@@ -22,7 +22,7 @@ export class Problem extends Error {
   }
 }
 
-/** The problem of an answer that is not a success; bodies are problem JSON `{code, message, hint}`. */
+/** Reads the problem from a failed answer, whose body is `{code, message, hint}`. */
 export async function problemOf(response: Response): Promise<Problem> {
   const body: unknown = await response.json().catch(() => undefined);
   const { code, message, hint } = (body ?? {}) as { code?: unknown; message?: unknown; hint?: unknown };

@@ -5,7 +5,7 @@ import type { ProfilesAnswer } from "../../../src/api/contract/health.ts";
 import type { OverviewAnswer } from "../../../src/api/contract/overview.ts";
 import type { Api } from "./api.ts";
 
-/** Who is signed in, and how one can sign in. */
+/** Who is signed in, and the ways to sign in. */
 export const meQuery = (api: Api) =>
   queryOptions({ queryKey: ["me"], queryFn: ({ signal }) => api.get<Me>("me", signal) });
 

@@ -1,18 +1,18 @@
 import type { Api } from "./api.ts";
 import { problemOf } from "./problem.ts";
 
-/** One event of the server, as it came. */
+/** One event of the server. */
 export interface LiveEvent {
-  /** Its position, `<epoch>.<seq>`; empty for an event of the stream itself. */
+  /** Its position, `EPOCH.SEQUENCE`; empty for an event of the stream itself. */
   readonly id: string;
   readonly name: string;
-  /** What it belongs to; null for an event of the stream itself. */
+  /** Null for an event of the stream itself. */
   readonly topic: string | null;
   readonly data: unknown;
 }
 
 export interface StreamRequest {
-  /** Chosen by the page, so that it can change the topics of the stream. */
+  /** Chosen by the page, which uses it to change the topics of the stream. */
   readonly name: string;
   readonly after: string | undefined;
   readonly topics: readonly string[];
@@ -45,7 +45,7 @@ export async function readStream(
   }
 }
 
-/** Takes text in pieces of any size and reports each complete event. */
+/** Returns a function that takes pieces of text of any size and reports each complete event. */
 export function createEventParser(onEvent: (event: LiveEvent) => void): (text: string) => void {
   let rest = "";
   let event = { id: "", name: "", data: "" };
@@ -72,7 +72,7 @@ export function createEventParser(onEvent: (event: LiveEvent) => void): (text: s
   };
 }
 
-/** Whether a position is newer than another one of the same process; true if they cannot be compared. */
+/** Whether a position is newer than another; true if they have different epochs. */
 export function isNewer(position: string, than: string): boolean {
   const [epoch, sequence] = position.split(".");
   const [otherEpoch, otherSequence] = than.split(".");

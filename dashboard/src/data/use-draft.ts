@@ -3,8 +3,8 @@ import { useCallback, useState } from "react";
 const PREFIX = "hermes-draft ";
 
 /**
- * What somebody is writing. It survives events, a lost connection, signing in again, closing what it is written in, and a
- * reload; it ends with the tab.
+ * Unsent text. It survives events, a lost connection, a new sign-in, closing its form, and a reload; it is lost with the
+ * tab.
  */
 export function useDraft(name: string): readonly [text: string, write: (text: string) => void] {
   const [draft, setDraft] = useState(() => ({ name, text: read(name) }));

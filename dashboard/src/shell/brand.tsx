@@ -1,4 +1,4 @@
-/** The sign of Hermes: a staff with two wings. */
+/** The logo of Hermes: a staff with two wings. */
 export function Brand({ className }: { readonly className?: string | undefined }) {
   return (
     <svg

@@ -13,13 +13,13 @@ import { useChooseProfile, useProfile } from "./profile.tsx";
 import { chooseTheme, THEMES } from "./theme.ts";
 import { useNewTask } from "./use-new-task.ts";
 
-/** Something that can be done or opened by its name. */
+/** An entry of the palette: something to open or to do. */
 export interface Command {
   readonly id: string;
   readonly group: string;
   readonly label: string;
   readonly icon: IconName;
-  /** Faint, at the end. */
+  /** Shown at the end, less prominent. */
   readonly fact?: string | undefined;
   run(): void;
 }
@@ -29,7 +29,7 @@ const GATHER_MS = 150;
 const SHOWN = 6;
 const LEAST_LETTERS = 2;
 
-/** Pages and actions, which need no request. */
+/** Pages and actions; they need no request. */
 export function useCommands(onKeys: () => void): readonly Command[] {
   const navigate = useNavigate();
   const { api, live } = useAppData();
@@ -94,7 +94,7 @@ export function useCommands(onKeys: () => void): readonly Command[] {
   return [...pages, ...actions, ...others, ...themes];
 }
 
-/** Tasks and sessions that fit what is typed; an older answer is dropped. */
+/** Tasks and sessions that match the typed text; late answers to earlier text are ignored. */
 export function useFound(typed: string): readonly Command[] {
   const api = useApi();
   const navigate = useNavigate();
@@ -151,7 +151,7 @@ export function useFound(typed: string): readonly Command[] {
   ];
 }
 
-/** What was typed when the typing rested. */
+/** The typed text, after a pause in typing. */
 function useRested(typed: string): string {
   const [rested, setRested] = useState(typed);
   useEffect(() => {
@@ -161,7 +161,7 @@ function useRested(typed: string): string {
   return rested;
 }
 
-/** Each word is somewhere in the label, in any order. */
+/** Whether the label contains every word, in any order. */
 export function fits(label: string, typed: string): boolean {
   const text = label.toLowerCase();
   return typed

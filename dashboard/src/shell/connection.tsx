@@ -8,7 +8,7 @@ import { timeOfDay } from "../words/format.ts";
 import { words } from "../words/words.ts";
 import styles from "./connection.module.css";
 
-/** Whether the page is live, in a word and a dot. */
+/** The state of the connection, as a dot and a word. */
 export function LiveState() {
   const { state } = useLiveStatus();
   const dot = { live: "dot-on", lost: "dot-red", connecting: "dot-hollow", away: "dot-hollow" }[state];
@@ -20,7 +20,7 @@ export function LiveState() {
   );
 }
 
-/** Says that the connection is lost, and that it is back. */
+/** Reports that the connection is lost, and that it is back. */
 export function ConnectionNote() {
   const status = useLiveStatus();
   const wasLost = useRef(false);

@@ -7,7 +7,7 @@ import { labelOf, PAGES } from "./pages.ts";
 
 const { keys } = words.shell;
 
-/** All keys, and whether single letters act. */
+/** A list of all keys, and the switch for single-letter keys. */
 export function KeyHelp({ onClose }: { onClose(): void }) {
   const { lettersOn, setLettersOn } = useKeyMap();
   const rows: readonly (readonly [string, string])[] = [

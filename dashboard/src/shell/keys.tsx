@@ -1,15 +1,15 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 
 /**
- * What a key does: `c`, `?`, `ArrowDown`, `g o` (one after the other) or `mod+k`. Returning false lets the next binding, or the
- * browser, have the key.
+ * Actions by key: `c`, `?`, `ArrowDown`, `g o` (one after the other) or `mod+k`. An action that returns false leaves the key to
+ * the next binding or to the browser.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: most actions return nothing
 export type Bindings = Readonly<Record<string, (event: KeyboardEvent) => void | boolean>>;
 
 interface KeyMap {
   readonly add: (bindings: () => Bindings) => () => void;
-  /** Whether single letters act; people who speak to their computer switch them off. */
+  /** Whether single-letter keys act; they get in the way of speech input. */
   readonly lettersOn: boolean;
   setLettersOn(on: boolean): void;
 }
@@ -18,7 +18,7 @@ const Context = createContext<KeyMap | undefined>(undefined);
 const STORED = "hermes-letters";
 const SEQUENCE_MS = 1_200;
 
-/** Listens for keys. The binding that was added last wins, so that a page can replace what the shell does. */
+/** Listens for keys. The newest binding wins, so that a page can override the shell. */
 export function KeyProvider({ children }: { readonly children: ReactNode }) {
   const layers = useRef<(() => Bindings)[]>([]);
   const [lettersOn, setLetters] = useState(() => localStorage.getItem(STORED) !== "off");
@@ -93,17 +93,17 @@ export function useKeyMap(): KeyMap {
   return map;
 }
 
-/** Where a letter is text. */
+/** Whether typing there enters text. */
 function isField(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null
   );
 }
 
-/** Something is open above the page, which has its own keys. */
+/** Whether a dialog or popover is open, which has its own keys. */
 function isAway(): boolean {
   return document.querySelector("dialog:modal, [popover]:popover-open") !== null;
 }
 
-/** How a key is written on this machine. */
+/** The name of the command key on this platform. */
 export const COMMAND_KEY = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl ";

@@ -1,4 +1,4 @@
-/** Moves the focus to the next or previous row of the page; its first link is what Enter opens. */
+/** Moves the focus to the next or previous row of the page. */
 export function moveToRow(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")];
   const at = rows.findIndex((row) => row.closest("[data-row-of]")?.contains(document.activeElement));

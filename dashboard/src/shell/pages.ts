@@ -1,7 +1,7 @@
 import type { IconName } from "../components/icon.tsx";
 import { words } from "../words/words.ts";
 
-/** A page of the navigation. It has a row only if it exists. */
+/** A page of the navigation. */
 export interface PageRow {
   readonly name: keyof typeof words.shell.pages;
   readonly path: "/" | "/board" | "/sessions";

@@ -9,7 +9,7 @@ interface PaletteProps {
   onKeys(): void;
 }
 
-/** Everything that can be named, by typing a part of its name. */
+/** Opens or does anything by a part of its name. */
 export function Palette({ onClose, onKeys }: PaletteProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const listId = useId();

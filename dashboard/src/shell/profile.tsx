@@ -11,7 +11,7 @@ import styles from "./profile.module.css";
 /** The profile that the server was started with. */
 export const OwnProfile = createContext("default");
 
-/** The profile whose sessions, spending and sandboxes are shown. It is part of the address if it is not the server's own. */
+/** The profile whose sessions, spending and sandboxes are shown. The address names it unless it is the server's own. */
 export function useProfile(): string {
   const own = useContext(OwnProfile);
   const { profile } = useSearch({ strict: false }) as { profile?: string };

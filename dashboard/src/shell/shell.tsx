@@ -24,7 +24,7 @@ interface ShellProps {
   readonly children: ReactNode;
 }
 
-/** The frame around every page: navigation, search, state of the connection. */
+/** The frame around every page: navigation, search, connection state. */
 export function Shell({ me, children }: ShellProps) {
   const [open, setOpen] = useState<"palette" | "keys">();
   const navigate = useNavigate();
@@ -169,7 +169,7 @@ function ThemeMenu() {
   );
 }
 
-/** Without the hash, which would become part of the address of the page. */
+/** Does not follow the link, because its hash would become part of the address. */
 function skipToMain(event: { preventDefault(): void }): void {
   event.preventDefault();
   document.getElementById("main")?.focus();

@@ -17,12 +17,12 @@ interface SignInProps {
   readonly ways: Ways;
   /** The code of the link that was opened. */
   readonly code: string | undefined;
-  /** Over an open page, whose sign-in has ended. */
+  /** Shown over an open page whose sign-in has ended. */
   readonly over?: boolean;
   onSignedIn(): void;
 }
 
-/** Signs this browser in, and says what happened. It knows nothing about accounts. */
+/** Signs this browser in with a link or a password. */
 export function SignIn({ ways, code, over = false, onSignedIn }: SignInProps) {
   const api = useApi();
   const [problem, setProblem] = useState<string>();

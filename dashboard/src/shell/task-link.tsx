@@ -6,9 +6,9 @@ interface TaskLinkProps {
   readonly board: string;
   readonly id: string;
   readonly children: ReactNode;
-  /** What Enter opens in a row that was reached by keys. */
+  /** Makes it the target of the keys that move between rows. */
   readonly row?: boolean;
-  /** Looks like a button. */
+  /** Styled as a button. */
   readonly button?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { useApi, useLive } from "../data/app-data.tsx";
 import { overviewQuery } from "../data/queries.ts";
 import { useProfile } from "./profile.tsx";
 
-/** How many things wait for a person; kept current on every page. */
+/** How many things wait for a person, kept current by events. */
 export function useNeedsCount(): number {
   const api = useApi();
   const live = useLive();

@@ -5,7 +5,7 @@ import { sessionWords } from "./session-words.ts";
 import { shellWords } from "./shell-words.ts";
 import { taskWords } from "./task-words.ts";
 
-/** Every sentence of the app in English, by page. */
+/** All texts of the app in English, by page. */
 export const en = {
   shell: shellWords,
   overview: overviewWords,

@@ -36,18 +36,18 @@ export const number = (value: number): string => whole.format(value);
 /** A small number as a word, for sentences. */
 export const spoken = (value: number): string => SMALL[value] ?? number(value);
 
-/** The form of a word that fits a number: "1 task", "3 tasks". */
+/** A number with the matching form of a word: "1 task", "3 tasks". */
 export const counted = (value: number, one: string, many: string): string =>
   `${number(value)} ${plural.select(value) === "one" ? one : many}`;
 
-/** The form of a word alone. */
+/** The form of a word for a number, without the number. */
 export const inflected = (value: number, one: string, many: string): string =>
   plural.select(value) === "one" ? one : many;
 
 /** "$0.61"; below a cent "<$0.01". */
 export const money = (usd: number): string => (usd > 0 && usd < 0.01 ? "<$0.01" : dollars.format(usd));
 
-/** "$5" where the cents say nothing, as in a limit. */
+/** Money without zero cents, for limits: "$5". */
 export const roundMoney = (usd: number): string => money(usd).replace(/\.00$/, "");
 
 /** "182 k" tokens. */
@@ -65,7 +65,7 @@ export function size(bytes: number): string {
   return `${value >= 10 || step === 0 ? Math.round(value) : value.toFixed(1)} ${units[step]}`;
 }
 
-/** "14:08", "1:02:11": the time that something has run. */
+/** "14:08", "1:02:11": how long something has been running. */
 export function elapsed(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / SECOND));
   const two = (value: number): string => String(value).padStart(2, "0");

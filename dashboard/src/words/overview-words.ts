@@ -1,6 +1,6 @@
 import { inflected, money, roundMoney, spoken } from "./format.ts";
 
-/** A sentence in pieces, so that the page can colour what matters. */
+/** A sentence in pieces, so that the page can colour some of them. */
 export type Sentence = readonly { readonly text: string; readonly tone?: "live" | "needs" }[];
 
 interface Counts {
@@ -53,15 +53,15 @@ export const overviewWords = {
     none: "Nothing needs you.",
     asks: (who: string) => `${who} asks`,
     failed: (count: number) => (count === 2 ? "failed twice" : `failed ${count} times`),
-    retried: (at: string) => `It is tried again at ${at}.`,
+    retried: (at: string) => `It is retried at ${at}.`,
     answer: "Answer",
     answerLabel: (title: string) => `Answer to ${title}`,
-    answerHint: (who: string) => `${who} goes on with it at once.`,
+    answerHint: (who: string) => `${who} continues with it at once.`,
     send: "Send",
-    sent: (who: string) => `Answered; ${who} goes on.`,
+    sent: (who: string) => `Answered; ${who} continues.`,
     open: "Open",
     retry: "Try again",
-    willRetry: "It starts again with the next pass.",
+    willRetry: "The next dispatcher pass starts it again.",
     resume: "Resume",
     approveTask: "Approve",
     changes: "Request changes",
@@ -77,19 +77,19 @@ export const overviewWords = {
   running: {
     title: "Running",
     places: (count: number, places: number | null) =>
-      places === null ? `${count}` : `${count} of ${places} places`,
+      places === null ? `${count}` : `${count} of ${places} slots`,
     none: "Nothing is running.",
     all: "Board",
-    unassigned: "nobody",
+    unassigned: "unassigned",
   },
-  lately: { title: "Lately", none: "Nothing has happened yet." },
+  lately: { title: "Recent activity", none: "Nothing has happened yet." },
   spending: {
     title: "Spending",
     days: (count: number) => `${count} days`,
     today: "today",
     cap: (usd: number) => `cap ${roundMoney(usd)}`,
     cache: (share: number) => `${Math.round(share * 100)} % from cache`,
-    none: "Nothing was spent in these days.",
+    none: "No spending in these days.",
     label: (days: number, today: number, cap: number | null) =>
       `Spending of the last ${days} days; today ${money(today)}${cap === null ? "" : ` of a limit of ${roundMoney(cap)}`}.`,
     unpriced: (count: number) => `${count} ${inflected(count, "answer has", "answers have")} no known price.`,
@@ -104,22 +104,22 @@ export const overviewWords = {
   },
   dispatcher: {
     title: "Dispatcher",
-    none: "No dispatcher runs, so no task starts.",
+    none: "No dispatcher is running, so no tasks start.",
     command: "hermes kanban daemon",
     host: "Host",
-    alive: (alive: number, all: number) => `${alive} of ${all} alive`,
+    alive: (alive: number, all: number) => `${alive} of ${all} running`,
     running: "Running",
     onHost: (count: number, places: number | null) =>
       places === null ? `${count}` : `${count} of ${places}`,
     lastPass: "Last pass",
     board: "Boards",
-    gone: "not alive",
+    gone: "not running",
     error: "Last error",
   },
   steps: {
     model: { text: "Choose a model and set its key", command: "hermes setup" },
-    profile: { text: "Make a profile that works on tasks", command: "hermes profile create coder" },
-    task: { text: "Make a task", command: 'hermes kanban create "Fix the login" --assignee coder' },
+    profile: { text: "Create a profile that works on tasks", command: "hermes profile create coder" },
+    task: { text: "Create a task", command: 'hermes kanban create "Fix the login" --assignee coder' },
     done: "done",
   },
   failedPart: (part: string, message: string) => `${part}: ${message}`,

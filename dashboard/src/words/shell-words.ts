@@ -1,6 +1,6 @@
-import { counted, spoken } from "./format.ts";
+import { counted, inflected, spoken } from "./format.ts";
 
-/** The frame around every page, signing in, and what the connection says. */
+/** The frame around every page, the sign-in and the state of the connection. */
 export const shellWords = {
   name: "Hermes",
   skip: "Skip to content",
@@ -14,15 +14,15 @@ export const shellWords = {
   find: "Search or do anything",
   newTask: "New task",
   profile: "Profile",
-  chooseProfile: "Profile that is shown",
-  theme: { label: "Theme", system: "As the system", light: "Light", dark: "Dark" },
+  chooseProfile: "Profile to show",
+  theme: { label: "Theme", system: "System", light: "Light", dark: "Dark" },
   live: {
     connecting: "Connecting",
     live: "Live",
     lost: "Connection lost",
     away: "Paused",
   },
-  lost: (since: string) => `Connection lost at ${since}. What you see may be old.`,
+  lost: (since: string) => `Connection lost at ${since}. This page may be out of date.`,
   retryIn: (seconds: number) => (seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again now."),
   reconnected: "Connected again.",
   tryNow: "Now",
@@ -33,8 +33,8 @@ export const shellWords = {
   copy: "Copy",
   copied: "Copied",
   loading: "Loading",
-  insecure: "This server runs without sign-in, so it can only be read.",
-  needs: (count: number) => `${spoken(count)} need you`,
+  insecure: "This server runs without sign-in, so the dashboard is read-only.",
+  needs: (count: number) => `${spoken(count)} ${inflected(count, "needs", "need")} you`,
   running: (count: number) => counted(count, "running", "running"),
   newer: "A newer version of the dashboard is installed.",
   reload: "Reload",
@@ -43,7 +43,7 @@ export const shellWords = {
   palette: {
     label: "Commands",
     field: "Search pages, tasks, sessions and actions",
-    none: "Nothing fits.",
+    none: "No results.",
     pages: "Pages",
     actions: "Actions",
     sessions: "Sessions",
@@ -62,15 +62,15 @@ export const shellWords = {
     newTask: "New task",
     filter: "Filter or search",
     help: "This list",
-    escape: "Close the topmost thing",
+    escape: "Close what is on top",
     rows: "Next and previous row",
     open: "Open",
     answer: "Answer",
-    single: "Single letters act",
-    singleHint: "Switch them off if they get in the way of a screen reader or of speech input.",
+    single: "Single-letter keys",
+    singleHint: "Switch them off if they interfere with a screen reader or speech input.",
   },
   signIn: {
-    title: "This browser is not known yet.",
+    title: "This browser is not signed in.",
     again: "You were signed out.",
     againHint: "Sign in again; what you were writing is still there.",
     link: "On the machine where Hermes runs, create a link and open it in this browser:",

@@ -1,7 +1,7 @@
 import { en } from "./en.ts";
 
-/** What another language must have: a missing sentence does not compile. */
+/** The texts that another language must have; a missing one does not compile. */
 export type Words = typeof en;
 
-/** The sentences that are shown. */
+/** The texts in use. */
 export const words: Words = en;

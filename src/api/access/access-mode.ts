@@ -4,17 +4,17 @@ import type { DashboardOptions } from "../options.ts";
 import { isLoopback } from "./client.ts";
 import { createPasswordAccount, hashPassword, type PasswordAccount } from "./password.ts";
 
-/** Who may use a dashboard with these settings. */
+/** How browsers may sign in under these settings. */
 export interface AccessMode {
   readonly ways: readonly SignInWay[];
   readonly account: PasswordAccount | undefined;
-  /** Everybody who reaches the server may read. */
+  /** The gate is off: everybody who reaches the server may read. */
   readonly isInsecure: boolean;
 }
 
 /**
- * On loopback a link signs in, since only who can read the terminal has it. Where others can reach the server, only a password
- * does. Throws `dashboard-exposed` where there is none.
+ * On loopback a link signs in, because only the user of the terminal has it. If others can reach the server, only a password
+ * does; without one, throws `dashboard-exposed`.
  */
 export async function chooseAccess(options: DashboardOptions): Promise<AccessMode> {
   const { insecure, basic_auth: auth } = options;
@@ -33,7 +33,7 @@ export async function chooseAccess(options: DashboardOptions): Promise<AccessMod
   return { ways, account, isInsecure: insecure };
 }
 
-/** The setting by which others than this machine's programs can reach the server. */
+/** The setting that lets other machines reach the server. */
 function findExposure({ host, public_url: publicUrl }: DashboardOptions): string | undefined {
   if (!isLoopback(host)) return `dashboard.host (${host})`;
   if (publicUrl !== "" && !isLoopback(new URL(publicUrl).hostname))

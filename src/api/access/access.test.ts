@@ -122,7 +122,7 @@ test("A7: where others can reach the dashboard, only the password signs in", asy
   expect(right.status).toBe(204);
 });
 
-test("A8: with the gate switched off everybody may read, nobody may change anything, and every page is told", async () => {
+test("A8: with the gate off, everybody may read, nobody may change anything, and every page shows a warning", async () => {
   await using lab = await openDashboardLab({ insecure: true, host: "127.0.0.1" });
   expect((await lab.send("/api/me")).json()).toMatchObject({ insecure: true, scopes: ["read"] });
   for (const row of closed.filter(({ scope }) => scope !== "read")) {
@@ -154,7 +154,7 @@ test("A9: a request for a foreign host is refused before anything else", async (
       expect([host, path, await statusFor(host, path)]).toEqual([host, path, 400]);
 });
 
-test("A9: bound to all addresses, the address that was reached is a name of the server, and no other", async () => {
+test("A9: bound to all addresses, the server accepts only the address that was reached as its name", async () => {
   await using lab = await openDashboardLab({ host: "0.0.0.0", basic_auth: { password: PASSWORD } });
   const statusFor = async (host: string) => (await lab.send("/", { headers: { Host: host } })).status;
   expect(await statusFor(`127.0.0.1:${lab.port}`)).toBe(200);
@@ -214,7 +214,7 @@ test("A12: a row without a scope keeps the server from starting", () => {
   expect(build).toThrow("has no scope");
 });
 
-test("A13: a session with every other scope is refused, and told which scope it needs", async () => {
+test("A13: a session with all other scopes is refused, and the answer names the missing scope", async () => {
   await using lab = await openDashboardLab();
   const cookies = new Map<string, string>();
   for (const scope of DASHBOARD_SCOPES)
@@ -392,7 +392,7 @@ test("A4: the addresses of one network of IPv6 count as one", () => {
   ]);
 });
 
-test("a weak password and a text that is no hash are refused as settings", () => {
+test("the settings refuse a weak password and a text that is not a hash", () => {
   for (const path of ["api", "assets/x"])
     expect(dashboardOptions.safeParse({ public_url: `https://hermes.example/${path}` }).success).toBe(false);
   for (const auth of [{ password: "short" }, { password_hash: "plain" }])

@@ -4,15 +4,15 @@ import { redactJson } from "../../lib/redact/redact-json.ts";
 import type { Redactor } from "../../lib/redact/redactor.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
-/** What somebody did who may change something, or was refused. */
+/** A change by somebody who is signed in, or a refusal. */
 export interface AuditLine {
   readonly action: string;
   readonly outcome: "done" | "refused";
-  /** Who; unknown before signing in. */
+  /** The name of the sign-in; unknown before signing in. */
   readonly login?: string | undefined;
   readonly address: string;
   readonly route?: string;
-  /** Code of the refusal, or the names of what was changed. */
+  /** The code of a refusal, or the names of changed things. */
   readonly detail?: string;
 }
 
@@ -26,7 +26,7 @@ export interface AuditOptions extends LogLimits {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** A stranger must not be able to push older lines out of the log. */
+/** Refusals are limited, so that a stranger cannot push older lines out of the log. */
 const REFUSALS_IN_WINDOW = 100;
 const WINDOW_MS = 60_000;
 const MAX_LENGTH = 500;

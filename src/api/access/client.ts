@@ -3,38 +3,38 @@ import { BlockList, isIP } from "node:net";
 
 /** What is known about the sender of a request before its credentials are checked. */
 export interface Client {
-  /** The address of the browser: of the connection, or as a trusted proxy states it. */
+  /** The address of the browser: that of the connection, or what a trusted proxy states. */
   readonly address: string;
   /** Whether the browser speaks HTTPS. */
   readonly isSecure: boolean;
-  /** The path below which the browser sees the dashboard, without a slash at its end; empty for none. */
+  /** The path prefix under which the browser sees the dashboard, without a trailing slash; empty for none. */
   readonly prefix: string;
-  /** Whether the request is from a page of this server, as far as the browser says. */
+  /** Whether the headers of the browser say that a page of this server sent the request. */
   readonly isOwnPage: boolean;
 }
 
-export interface OriginOptions {
+export interface ClientReaderOptions {
   /** The host that the server is bound to, and its port. */
   readonly host: string;
   readonly port: number;
   readonly publicUrl: URL | undefined;
   /** Further names, with or without a port. */
   readonly allowedHosts: readonly string[];
-  /** Addresses and networks whose forwarded headers count. */
+  /** Addresses and networks whose forwarded headers are trusted. */
   readonly trustedProxies: readonly string[];
 }
 
 const PREFIX = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,20}$/;
-/** Whether pages can be below a path; a proxy that removes it must not leave one that begins with it. */
+/** Whether a path can be the prefix of the pages. */
 const isPrefix = (path: string): boolean =>
   PREFIX.test(path) && path.length <= 200 && !/^\/(?:api|assets)(?:\/|$)/.test(path);
 
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/;
 
-/** Reads the sender of a request; undefined if its `Host` is none of ours, as when a foreign name was made to point here. */
+/** Reads the sender of a request; undefined if its `Host` is not a name of this server, as in DNS rebinding. */
 export type ReadClient = (request: IncomingMessage) => Client | undefined;
 
-export function createClientReader(options: OriginOptions): ReadClient {
+export function createClientReader(options: ClientReaderOptions): ReadClient {
   const { port, publicUrl, allowedHosts, trustedProxies } = options;
   const proxies = listNetworks(trustedProxies);
   const ownHosts = new Set(boundHosts(options.host).map((name) => `${name}:${port}`));
@@ -42,7 +42,7 @@ export function createClientReader(options: OriginOptions): ReadClient {
   if (publicUrl !== undefined) ownHosts.add(publicUrl.host);
   const furtherHosts = new Set(allowedHosts.map((name) => name.toLowerCase()));
   const isWildcard = ["0.0.0.0", "::", "[::]"].includes(options.host);
-  /** An address cannot be made to point elsewhere, as a name can: the one that the browser has reached is ours. */
+  /** Whether the host is the address that the browser reached. Unlike a name, an address cannot be rebound. */
   const isReached = (host: string, local: string | undefined): boolean => {
     const address = plainAddress(local);
     return isWildcard && host === `${isIP(address) === 6 ? `[${address}]` : address}:${port}`;
@@ -84,7 +84,7 @@ export function createClientReader(options: OriginOptions): ReadClient {
   };
 }
 
-/** Whether only programs of this machine reach an address. */
+/** Whether only programs on this machine can reach an address. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
   return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
@@ -97,7 +97,7 @@ function boundHosts(host: string): readonly string[] {
   return isLoopback(host) ? [...new Set([own, "127.0.0.1", "localhost", "[::1]"])] : [own];
 }
 
-/** The nearest address that is not one of our proxies. */
+/** The nearest address in the chain that is not a trusted proxy. */
 function findBrowser(stated: string | string[] | undefined, peer: string, proxies: BlockList): string {
   const hops = [...[stated ?? []].flat().join(",").split(","), peer].map((hop) => hop.trim());
   let nearest = peer;
@@ -110,7 +110,7 @@ function findBrowser(stated: string | string[] | undefined, peer: string, proxie
   return nearest;
 }
 
-/** The entries are addresses and networks, as the schema of the settings has checked. */
+/** Parses addresses and networks, which the schema of the settings has already checked. */
 function listNetworks(entries: readonly string[]): BlockList {
   const list = new BlockList();
   for (const entry of entries) {
@@ -121,7 +121,7 @@ function listNetworks(entries: readonly string[]): BlockList {
   return list;
 }
 
-/** A socket of both versions of IP writes IPv4 addresses as IPv6 ones. */
+/** Dual-stack sockets write IPv4 addresses as IPv6 ones. */
 function plainAddress(address: string | undefined): string {
   return (address ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
 }

@@ -5,7 +5,7 @@ const SALT_BYTES = 16;
 const KEY_BYTES = 32;
 const STORED = /^scrypt\$16384\$8\$1\$(?<salt>[\w-]{22})\$(?<key>[\w-]{43})$/;
 
-/** The hash of a password, as a text that can be stored. */
+/** The hash of a password as a string to store. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const key = await derive(password, salt);

@@ -1,9 +1,9 @@
 const WINDOW_MS = 60_000;
 const MAX_IN_WINDOW = 10;
-/** So that an attacker with many addresses does not fill the memory. */
+/** Limits the memory that an attacker with many addresses can fill. */
 const MAX_ADDRESSES = 10_000;
 
-/** One machine may use every address of an IPv6 network of 64 bits, so that they count as one. */
+/** All addresses of a 64-bit IPv6 network count as one, because one machine may use all of them. */
 function networkOf(address: string): string {
   if (!address.includes(":")) return address;
   const [head = "", tail = ""] = address.split("::");
@@ -14,7 +14,7 @@ function networkOf(address: string): string {
 
 /** Counts the attempts of an address. */
 export interface RateLimit {
-  /** False from the eleventh attempt within a minute on. */
+  /** Counts an attempt; returns false from the eleventh within a minute on. */
   allows(address: string): boolean;
 }
 

@@ -1,7 +1,7 @@
 import type { Client } from "./client.ts";
 import { SIGN_IN_MS } from "./sign-in-store.ts";
 
-/** Browsers send a cookie to all ports of a host, so its name has the port. */
+/** The name contains the port, because browsers send a cookie to all ports of a host. */
 const plainName = (port: number): string => `hermes_${port}`;
 
 /** Browsers refuse a name with these prefixes unless the cookie is secure, and `__Host-` also below a path. */
@@ -10,7 +10,7 @@ function cookieName({ isSecure, prefix }: Client, port: number): string {
   return `${prefix === "" ? "__Host-" : "__Secure-"}${plainName(port)}`;
 }
 
-/** The `Set-Cookie` that keeps a sign-in, or ends it if the token is empty. */
+/** The `Set-Cookie` header that stores a sign-in, or removes it if the token is empty. */
 export function writeCookie(token: string, client: Client, port: number): string {
   return [
     `${cookieName(client, port)}=${token}`,
@@ -22,7 +22,7 @@ export function writeCookie(token: string, client: Client, port: number): string
   ].join("; ");
 }
 
-/** The tokens of a `Cookie` header that may be ours. Over HTTPS, only names that need HTTPS count. */
+/** The tokens in a `Cookie` header that may be ours. Over HTTPS, only names that require HTTPS count. */
 export function readCookies(header: string | null, { isSecure }: Client, port: number): readonly string[] {
   const names = [`__Host-${plainName(port)}`, `__Secure-${plainName(port)}`];
   if (!isSecure) names.push(plainName(port)); // a proxy that does not state its scheme looks like plain HTTP

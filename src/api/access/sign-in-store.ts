@@ -5,16 +5,16 @@ import type { Migration } from "../../lib/sqlite/migrate.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { DashboardScope } from "../contract/scopes.ts";
 
-/** Somebody who has signed in with one browser. */
+/** The sign-in of one browser. */
 export interface SignIn {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly DashboardScope[];
 }
 
-/** Where the dashboard of a home is served. */
+/** The running dashboard of a home. */
 export interface ServerRecord {
-  /** The address for people, without a slash at its end. */
+  /** The address for people, without a trailing slash. */
   readonly url: string;
   /** Whether a one-time link signs in there. */
   readonly takesLinks: boolean;
@@ -24,7 +24,7 @@ const CODE_BYTES = 16;
 const TOKEN_BYTES = 32;
 export const CODE_MS = 10 * 60_000;
 export const SIGN_IN_MS = 30 * 24 * 3_600_000;
-/** How often the time of a sign-in is moved on; each time is a write. */
+/** How often the expiry of a sign-in is extended, because each extension is a write. */
 const RENEW_EVERY_MS = 3_600_000;
 
 const signInMigration: Migration = {
@@ -55,7 +55,7 @@ const signInMigration: Migration = {
 
 export type SignInStore = Awaited<ReturnType<typeof openSignInStore>>;
 
-/** Opens `dashboard.sqlite`: who has signed in, the links that nobody has used yet, and where the server is. */
+/** Opens `dashboard.sqlite`: sign-ins, unused links, and the address of the running server. */
 export async function openSignInStore(path: string, clock: Clock, signal: AbortSignal) {
   const database = await openDatabase(
     path,
@@ -109,16 +109,16 @@ function createSignIns(database: Database) {
   };
 
   return {
-    /** Who sent a cookie. */
+    /** Finds the sign-in of a cookie. */
     find(token: string): SignIn | undefined {
       const row = find.get(hashOf(token));
       return row && { id: row.id, name: row.name, scopes: JSON.parse(row.scopes) as DashboardScope[] };
     },
-    /** Signs somebody in who has proved who they are. Returns the cookie. */
+    /** Stores a new sign-in. Returns its cookie. */
     add: (name: string, scopes: readonly DashboardScope[], signal: AbortSignal): Promise<string> =>
       database.write(() => add(name, JSON.stringify(scopes)), signal),
     isSignedIn: (id: string): boolean => exists.get(id) !== undefined,
-    /** Moves the end of a sign-in that is used. Returns false if it was moved lately, or its cookie is not known. */
+    /** Extends a sign-in. Returns false if it was extended recently or does not exist. */
     async renew(token: string, signal: AbortSignal): Promise<boolean> {
       const hash = hashOf(token);
       const row = find.get(hash);

@@ -34,7 +34,7 @@ export const signInSchema = z.strictObject({
 
 export type SignInBody = z.infer<typeof signInSchema>;
 
-/** Body of `POST api/enter`: the part of the one-time link after `#`. */
+/** Body of `POST api/enter`: the part after `#` of a one-time link. */
 export const enterSchema = z.strictObject({ code: z.string().min(1).max(200) });
 
 export type EnterBody = z.infer<typeof enterSchema>;

@@ -3,7 +3,7 @@ import { positionSchema } from "./position.ts";
 
 const time = z.int();
 
-/** A question to a person, of any process of a profile. */
+/** A question to a person from any process of a profile. */
 export const approvalSchema = z.object({
   id: z.string(),
   profile: z.string(),
@@ -20,7 +20,7 @@ export const approvalSchema = z.object({
   choices: z.array(z.string()).nullable(),
   /** Whether the answer may name several choices. */
   isSeveral: z.boolean(),
-  /** What an answer for the session or for always would allow; null where that is not possible. */
+  /** What the answers `session` and `always` would allow; null if the answer is not possible. */
   session: z.string().nullable(),
   always: z.string().nullable(),
   task: z.object({ board: z.string(), id: z.string() }).nullable(),
@@ -48,7 +48,7 @@ export const approvalReplySchema = z.discriminatedUnion("verdict", [
     text: z.string().max(1_000).optional(),
     profile: z.string().optional(),
   }),
-  /** A choice, several with a line each, or words of one's own. */
+  /** A choice, several choices on a line each, or free text. */
   z.strictObject({ verdict: z.literal("answered"), text: z.string(), profile: z.string().optional() }),
 ]);
 export type ApprovalReply = z.input<typeof approvalReplySchema>;

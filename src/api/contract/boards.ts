@@ -30,7 +30,7 @@ export const boardStatsSchema = z.object({
   costUsd: z.number(),
 });
 
-/** A profile of this home, or a lane: an assignee that is no profile here. */
+/** A profile of this home, or a lane (an assignee that is not a profile). */
 export const assigneeSchema = z.object({
   name: z.string(),
   kind: z.enum(["profile", "lane"]),
@@ -38,16 +38,16 @@ export const assigneeSchema = z.object({
   open: count,
 });
 
-/** A move that a person may make. A task may make it if its status is in `from`; it then has a status of `to`. */
+/** A move that a person may make, from one of the statuses `from` to one of `to`. */
 export const moveRuleSchema = z.object({
   move: z.string(),
   from: z.array(statusSchema),
   to: z.array(statusSchema),
-  /** When it happens and when it is refused, as a sentence. */
+  /** What the move does and when it is refused, as a sentence. */
   rule: z.string(),
-  /** The fields of the move that must be given. */
+  /** The required fields of the move. */
   needs: z.array(z.enum(["reason", "reviewer", "at"])),
-  /** Whether a page asks before it makes the move. */
+  /** Whether a page asks for confirmation. */
   confirm: z.boolean(),
 });
 export type MoveRule = z.infer<typeof moveRuleSchema>;
@@ -62,7 +62,7 @@ export const boardsAnswerSchema = z.object({
 });
 export type BoardsAnswer = z.infer<typeof boardsAnswerSchema>;
 
-/** GET boards/:b; POST boards and PATCH boards/:b answer with it too. */
+/** Answer of GET boards/:b, POST boards and PATCH boards/:b. */
 export const boardAnswerSchema = boardSchema.extend({
   stats: boardStatsSchema,
   assignees: z.array(assigneeSchema),
@@ -96,12 +96,12 @@ export const boardEditSchema = z.strictObject({
 });
 export type BoardEdit = z.infer<typeof boardEditSchema>;
 
-/** Why a task is where it is, in as few words as a card has room for. The page writes the words. */
+/** Why a task has its status; the page turns it into a few words on the card. */
 export const cardReasonSchema = z.object({
   kind: z.enum([
     /** `count` parents are not done; `task` is the first one. */
     "waits",
-    /** Nothing is in its way: it starts with a pass of a dispatcher. */
+    /** Nothing blocks it: the next dispatcher pass starts it. */
     "next",
     "held",
     "unassigned",
@@ -159,21 +159,21 @@ export const cardSchema = z.object({
   createdAt: time,
   /** When the task last changed; `If-Match` of an edit. */
   updatedAt: time,
-  /** Since when it has its status, as far as the board knows. */
+  /** When it got its status, as far as is known. */
   since: time,
   reason: cardReasonSchema.nullable(),
-  /** What a person has to read: the question of a blocked task, or its failure. */
+  /** The question or the failure of a blocked task. */
   notice: z
     .object({
       kind: z.enum(["question", "failure", "block"]),
       text: z.string(),
-      /** `provider`: it refuses the key, the model or the address of the profile. */
+      /** `provider`: the model's server refuses the key, the model or the address. */
       cause: z.enum(["blocked", "failed", "provider", "rate-limit-bound"]),
     })
     .nullable(),
   /** Failures in a row. */
   failures: count,
-  /** Its parents, and how many of them are done; null without parents. */
+  /** How many parents it has, and how many of them are done; null without parents. */
   parts: z.object({ done: count, total: count }).nullable(),
   comments: count,
   files: count,
@@ -187,7 +187,7 @@ export const CARD_ORDERS = ["board", "priority", "created", "updated", "title"] 
 
 /** GET boards/:b/cards?status&after&q&assignee&tenant&order; an empty `assignee` means unassigned. */
 export const cardsQuerySchema = z.strictObject({
-  /** Statuses separated by commas; all but `archived` without it. */
+  /** Statuses separated by commas; by default all but `archived`. */
   status: z.string().optional(),
   /** `next` of an earlier answer; only together with one status. */
   after: z.string().optional(),
@@ -202,7 +202,7 @@ export type CardsQuery = z.infer<typeof cardsQuerySchema>;
 
 export const cardColumnSchema = z.object({
   status: statusSchema,
-  /** Tasks with this status that the filter lets through. */
+  /** The number of tasks with this status that match the filter. */
   count,
   cards: z.array(cardSchema),
   /** Cursor of the next page; null on the last page. */
@@ -212,13 +212,13 @@ export type CardColumn = z.infer<typeof cardColumnSchema>;
 
 export const cardsAnswerSchema = z.object({
   columns: z.array(cardColumnSchema),
-  /** The number of the board's last event. A `board-change` with this number or a smaller one is already included. */
+  /** The number of the board's last event; changes up to this number are included. */
   event: z.int(),
   at: positionSchema,
 });
 export type CardsAnswer = z.infer<typeof cardsAnswerSchema>;
 
-/** A task as other tasks name it. */
+/** What other tasks show of a task. */
 export const taskNameSchema = z.object({
   id: z.string(),
   seq: z.int(),
@@ -232,7 +232,7 @@ export type TaskName = z.infer<typeof taskNameSchema>;
 export const linksAnswerSchema = z.object({
   tasks: z.array(taskNameSchema.extend({ priority: z.int() })),
   links: z.array(z.object({ parent: z.string(), child: z.string() })),
-  /** Tasks with links that are left out, because there are too many. */
+  /** How many tasks with links were omitted, because there are too many. */
   left: count,
   at: positionSchema,
 });
@@ -247,7 +247,7 @@ export const boardEventSchema = z.object({
   runId: z.int().nullable(),
   from: statusSchema.nullable(),
   to: statusSchema.nullable(),
-  /** What happened, after the name of the task. */
+  /** What happened, to be shown after the name of the task. */
   text: z.string(),
 });
 export type BoardEvent = z.infer<typeof boardEventSchema>;
@@ -260,7 +260,7 @@ export const boardEventsAnswerSchema = z.object({
 });
 export type BoardEventsAnswer = z.infer<typeof boardEventsAnswerSchema>;
 
-/** A problem of a task, and what may help. */
+/** A problem of a task, with suggestions. */
 export const boardFindingSchema = z.object({
   kind: z.string(),
   severity: z.enum(["warning", "error", "critical"]),
@@ -293,14 +293,14 @@ export const boardChangeSchema = z.object({
   cards: z.array(cardSchema),
   /** Tasks that were deleted. */
   gone: z.array(z.string()),
-  /** Tasks of each status, without a filter. */
+  /** The number of tasks with each status, without a filter. */
   counts: z.record(statusSchema, count),
   paused: z.boolean(),
   /** The newest event of the board that this change contains. */
   event: z.int(),
   /** The events themselves, for pages that list them; at most 50, the newest ones. */
   events: z.array(boardEventSchema),
-  /** Too many tasks changed to be sent; the page asks for its cards again. */
+  /** Too many tasks changed to send their cards; the page reads them again. */
   isLarge: z.boolean(),
 });
 export type BoardChange = z.infer<typeof boardChangeSchema>;

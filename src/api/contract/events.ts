@@ -5,7 +5,7 @@ import { type Position, positionSchema } from "./position.ts";
 import type { SessionChange } from "./sessions.ts";
 import type { RunLine } from "./tasks.ts";
 
-/** What a page can follow: `always` for what every page shows, else one thing by its kind and name. */
+/** What a page can follow: `always` has the events for every page, the other kinds those of one named thing. */
 export const TOPIC_KINDS = ["always", "board", "run", "turn", "load", "log"] as const;
 
 export type TopicKind = (typeof TOPIC_KINDS)[number];
@@ -22,9 +22,9 @@ export type Topic = z.infer<typeof topicSchema>;
 export interface LiveEvents {
   /** The first event of every stream. `resumed`: nothing was missed since the position that the page named. */
   readonly hello: { readonly at: Position; readonly resumed: boolean; readonly version: string };
-  /** Every 15 seconds. A page counts itself as cut off after 40 seconds without any event. */
+  /** Every 15 seconds. A page treats its connection as lost after 40 seconds without any event. */
   readonly beat: { readonly at: Position };
-  /** Events of these topics were missed, of all topics if null: the page asks again for what it shows of them. */
+  /** Events of these topics (null: of all) were missed, so the page reads what it shows of them again. */
   readonly reset: { readonly at: Position; readonly topics: readonly Topic[] | null };
   readonly "needs-change": NeedsChange;
   readonly "session-change": SessionChange;
@@ -32,7 +32,7 @@ export interface LiveEvents {
   readonly "board-change": BoardChange;
   /** Topic `run:SLUG/RUN`. */
   readonly "run-line": RunLine;
-  /** The server ends; the page comes back after `backInMs`. */
+  /** The server is stopping; the page reconnects after `backInMs`. */
   readonly bye: { readonly backInMs: number };
 }
 
@@ -40,12 +40,12 @@ export type LiveEventName = keyof LiveEvents;
 
 /** The data of one server-sent event; its name is the name of the event, and its id a position. */
 export interface LiveMessage<Name extends LiveEventName = LiveEventName> {
-  /** Null: of the stream itself. */
+  /** Null for events of the stream itself. */
   readonly topic: Topic | null;
   readonly data: LiveEvents[Name];
 }
 
-/** A name that the page chooses for its stream, so that it can change the topics of it. A second stream of that name ends the first. */
+/** The name that the page gives its stream, to change its topics later. A second stream with the same name ends the first. */
 export const streamNameSchema = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/);
 
 /** Query of `GET api/events`. The header `Last-Event-ID` wins over `after`; `topics` are separated by spaces. */
@@ -61,7 +61,7 @@ export const followSchema = z.strictObject({
 
 /**
  * Body of `PUT api/events/:stream/topics`: all topics that the page now follows. The value of a topic is the position of the
- * snapshot that the page shows, from which on it gets the events; null means from now on.
+ * snapshot that the page shows; the page gets the events after it. Null means from now on.
  */
 export const topicsSchema = z.strictObject({
   topics: z
@@ -71,7 +71,7 @@ export const topicsSchema = z.strictObject({
 
 export type TopicsBody = z.infer<typeof topicsSchema>;
 
-/** Answer of the PUT. `reset`: topics whose events since their position are not known; the page asks again. */
+/** Answer of the PUT. `reset`: topics whose events since that position are no longer known; the page reads them again. */
 export const topicsChangedSchema = z.strictObject({
   at: positionSchema,
   reset: z.array(topicSchema),

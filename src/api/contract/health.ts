@@ -5,7 +5,7 @@ import { positionSchema } from "./position.ts";
 const time = z.int();
 const count = z.int().min(0);
 
-/** Answer of `GET health/live`, which strangers can read. */
+/** Answer of `GET health/live`, which everybody can read. */
 export const aliveSchema = z.strictObject({ status: z.literal("ok") });
 
 /** One result of a check of `hermes doctor`. */
@@ -28,7 +28,7 @@ export const healthAnswerSchema = z.object({
     pid: z.int(),
     startedAt: time,
     memoryBytes: count,
-    /** Streams of events that are open, and what they follow. */
+    /** Open streams of events, and the topics that they follow. */
     streams: count,
     topics: count,
   }),

@@ -9,18 +9,18 @@ const count = z.int().min(0);
 
 /** Something that waits for a person. */
 export const needSchema = z.object({
-  /** Stable while it needs somebody, so that its row stays in place. */
+  /** Stable while it waits, so that its row stays in place. */
   id: z.string(),
   kind: z.enum([
     /** A worker asks; the answer goes to the task. */
     "question",
-    /** A person has blocked it, or it was created blocked. */
+    /** A person blocked it, or created it as blocked. */
     "block",
-    /** It failed and is not tried again by itself. */
+    /** It failed and is not retried automatically. */
     "failure",
-    /** A question about a call, or of a chat; `approval` has it. */
+    /** A question about a call or in a chat, in `approval`. */
     "approval",
-    /** Work waits for a person's review. */
+    /** It waits for a person's review. */
     "review",
     /** Ready tasks, and no dispatcher. */
     "no-dispatcher",
@@ -37,15 +37,15 @@ export const needSchema = z.object({
   /** Who asks, who failed. */
   who: z.string().nullable(),
   since: time,
-  /** It is tried again by itself at this time. */
+  /** When it is retried automatically. */
   until: time.nullable(),
   /** Failures in a row. */
   failures: count,
   task: z.object({ board: z.string(), id: z.string(), seq: z.int() }).nullable(),
   approval: approvalSchema.nullable(),
-  /** A command or sentence that releases it; empty if the page has a button for it. */
+  /** A command or sentence that says how to release it; empty if the page has a button. */
   release: z.string(),
-  /** What the page offers, in this order. `key` opens the keys of the profile `who`. */
+  /** What the page offers, in this order. `key`: open the keys of the profile `who`. */
   actions: z.array(z.enum(["answer", "approve", "review", "retry", "key", "resume", "open"])),
 });
 export type Need = z.infer<typeof needSchema>;
@@ -88,7 +88,7 @@ export const sandboxRowSchema = z.object({
 });
 export type SandboxRow = z.infer<typeof sandboxRowSchema>;
 
-/** GET overview?profile; the profile whose spending, sandboxes and settings it shows. */
+/** GET overview?profile; spending, sandboxes and settings are those of this profile. */
 export const overviewAnswerSchema = z.object({
   profile: z.string(),
   facts: z.object({
@@ -115,16 +115,16 @@ export const overviewAnswerSchema = z.object({
   /** `problem` says why a container engine could not be asked. */
   sandboxes: z.object({ rows: z.array(sandboxRowSchema), problem: z.string().nullable() }),
   dispatchers: z.array(dispatcherSchema),
-  /** What happened lately on all boards, newest first. */
+  /** The latest events of all boards, newest first. */
   lately: z.array(boardEventSchema.extend({ board: z.string() })),
-  /** What a fresh home lacks; all true on a used one. */
+  /** The first steps of a new home that are done. */
   steps: z.object({ model: z.boolean(), profile: z.boolean(), task: z.boolean() }),
-  /** Problems of single parts, which the rest of the answer survived. */
+  /** Parts of the answer that could not be read. */
   problems: z.array(z.object({ part: z.string(), message: z.string(), hint: z.string().nullable() })),
   at: positionSchema,
 });
 export type OverviewAnswer = z.infer<typeof overviewAnswerSchema>;
 
-/** Data of the event `needs-change`: all that waits now. */
+/** Data of the event `needs-change`: everything that waits now. */
 export const needsChangeSchema = z.object({ needs: z.array(needSchema) });
 export type NeedsChange = z.infer<typeof needsChangeSchema>;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The body of every error below `/api`: a code of the table of errors, what happened, and what to do next. */
+/** The body of every error below `/api`: a code from src/lib/errors.ts, what happened, and what to do next. */
 export const problemSchema = z.strictObject({
   code: z.string(),
   message: z.string(),

@@ -20,7 +20,7 @@ export const sessionSchema = z.object({
   archivedAt: time.nullable(),
   messages: count,
   costUsd: z.number(),
-  /** Whether a process runs a turn of it now. */
+  /** Whether a process is running one of its turns. */
   isRunning: z.boolean(),
 });
 export type Session = z.infer<typeof sessionSchema>;
@@ -29,7 +29,7 @@ export type Session = z.infer<typeof sessionSchema>;
 export const sessionsQuerySchema = z.strictObject({
   q: z.string().optional(),
   after: z.string().optional(),
-  /** Sources separated by commas; without it, all that a person started. `all` includes every source. */
+  /** Sources separated by commas, or `all`; by default those that people start. */
   source: z.string().optional(),
   /** Only sessions used at or after this time. */
   since: z.coerce.number().int().optional(),
@@ -56,7 +56,7 @@ export const sessionsAnswerSchema = z.object({
   sessions: z.array(sessionSchema.extend({ hits: z.array(searchHitSchema) })),
   /** Null on the last page, and for a search. */
   next: z.string().nullable(),
-  /** Sessions that the filter lets through; null for a search. */
+  /** The number of sessions that match the filter; null for a search. */
   count: count.nullable(),
   /** The sources of all sessions, for the filter. */
   sources: z.array(z.string()),
@@ -73,20 +73,20 @@ export const totalsSchema = z.object({
   outputTokens: count,
   reasoningTokens: count,
   costUsd: z.number(),
-  /** Answers whose price is unknown, so that the cost is too small. */
+  /** Answers whose price is unknown and not part of the cost. */
   unpriced: count,
 });
 export type Totals = z.infer<typeof totalsSchema>;
 
-/** GET profiles/:p/sessions/:id; PATCH answers with it too. */
+/** Answer of GET and PATCH profiles/:p/sessions/:id. */
 export const shownSessionSchema = sessionSchema.extend({
   turns: count,
   usage: totalsSchema,
   /** The turn that runs, and the process that runs it. */
   openTurn: z.object({ id: z.string(), startedAt: time, isAlive: z.boolean() }).nullable(),
-  /** The branches and sessions that came from this one, and its ancestors. */
+  /** Its ancestors, and the branches and sessions that came from it. */
   family: z.array(z.object({ id: z.string(), title: z.string().nullable(), parent: z.string().nullable() })),
-  /** The task whose worker works in it. */
+  /** The task whose worker uses it. */
   task: z.object({ board: z.string(), id: z.string(), runId: z.int() }).nullable(),
   at: positionSchema,
 });
@@ -112,7 +112,7 @@ export const callSchema = z.object({
   /** At most 16 kB; the whole text is behind `…/sessions/:id/outputs/:callId`. */
   output: z.string(),
   outputBytes: count,
-  /** What only a person sees of the result, such as a diff. */
+  /** A part of the result for people only, such as a diff. */
   display: z.string().nullable(),
 });
 export type Call = z.infer<typeof callSchema>;
@@ -127,7 +127,7 @@ export const entrySchema = z.discriminatedUnion("type", [
     /** A note that was given while the turn ran. */
     isSteer: z.boolean(),
   }),
-  /** One step: what the model said, and the calls of that answer. */
+  /** One step: what the model said and the calls that it made. */
   z.object({
     type: z.literal("assistant"),
     key: z.int(),
@@ -146,7 +146,7 @@ export const turnSchema = z.object({
   outcome: z.string().nullable(),
   reason: z.string().nullable(),
   isUndone: z.boolean(),
-  /** Whether a summary has replaced it for the model. */
+  /** Whether the model now sees a summary in its place. */
   isCompacted: z.boolean(),
   costUsd: z.number(),
   entries: z.array(entrySchema),
@@ -167,7 +167,7 @@ export const sessionChangeSchema = z.object({
   profile: z.string(),
   sessions: z.array(sessionSchema),
   gone: z.array(z.string()),
-  /** Turns of these sessions that are new or have grown; a page that shows one asks for its end. */
+  /** Sessions with new or longer turns; a page that shows one of them reads its end again. */
   turns: z.array(z.object({ session: z.string(), turn: z.string() })),
 });
 export type SessionChange = z.infer<typeof sessionChangeSchema>;

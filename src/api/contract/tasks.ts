@@ -75,7 +75,7 @@ export const commentSchema = z.object({
   author: z.string(),
   body: z.string(),
   createdAt: time,
-  /** When a running worker got it as a note; null if none has. */
+  /** When a running worker received it as a note; null if none did. */
   readAt: time.nullable(),
 });
 export type Comment = z.infer<typeof commentSchema>;
@@ -93,7 +93,7 @@ export type TaskFile = z.infer<typeof fileSchema>;
 /** Why a task is not running, and what releases it. GET …/tasks/:t/why */
 export const whySchema = z.object({
   reason: z.string(),
-  /** A sentence; a list of parents has a line for each. */
+  /** A sentence; several parents are on a line each. */
   text: z.string(),
   /** A command or sentence; empty when nothing needs to be done. */
   release: z.string(),
@@ -101,7 +101,7 @@ export const whySchema = z.object({
 });
 export type Why = z.infer<typeof whySchema>;
 
-/** GET …/tasks/:t, by id, number or the start of the id */
+/** GET …/tasks/:t, by id, id prefix or number */
 export const shownTaskSchema = z.object({
   task: taskSchema,
   card: cardSchema,
@@ -112,8 +112,7 @@ export const shownTaskSchema = z.object({
   events: z.array(boardEventSchema),
   runs: z.array(runSchema),
   files: z.array(fileSchema),
-  /** Where the worker's files are, and what is in them. */
-  /** `changes` is a summary of what differs from the commit at which the branch began. */
+  /** Where the worker's files are. `changes` summarises the differences from the commit at which the branch began. */
   workspace: z.object({
     path: z.string().nullable(),
     branch: z.string().nullable(),
@@ -194,7 +193,7 @@ export const moveSchema = z.discriminatedUnion("move", [
   /** Ends the run; the task returns to its status before the claim. */
   z.strictObject({ move: z.literal("reclaim") }),
   z.strictObject({ move: z.literal("archive") }),
-  /** Not a change of the status: neither promoted nor claimed until it is released. */
+  /** Keeps its status, but is neither promoted nor claimed until it is released. */
   z.strictObject({ move: z.literal("hold") }),
   z.strictObject({ move: z.literal("release-hold") }),
   /** Removes the guards that delay the task. */
@@ -209,7 +208,7 @@ export const refusedMoveSchema = problemSchema.extend({
 });
 export type RefusedMove = z.infer<typeof refusedMoveSchema>;
 
-/** POST …/tasks/bulk: each task is changed by itself; one event for all. */
+/** POST …/tasks/bulk: the tasks are changed independently, with one event for all. */
 export const bulkSchema = z.union([
   z.strictObject({ ids: z.array(text).min(1).max(1_000), move: moveSchema }),
   z.strictObject({ ids: z.array(text).min(1).max(1_000), edit: taskEditSchema }),
@@ -233,7 +232,7 @@ export type NewComment = z.infer<typeof newCommentSchema>;
 export const newAnswerSchema = z.strictObject({ body: text, unblock: z.boolean().default(true) });
 export type NewAnswer = z.input<typeof newAnswerSchema>;
 
-/** The answer also answered the worker's own question, if it asked one. */
+/** Whether the worker had asked a question, which is now answered too. */
 export const answeredTaskSchema = changedTaskSchema.extend({
   question: z.object({ id: z.string(), profile: z.string(), state: z.string() }).nullable(),
 });
@@ -242,12 +241,12 @@ export type AnsweredTask = z.infer<typeof answeredTaskSchema>;
 /** GET …/runs/:r/log?before&bytes: a piece of the log that ends at `before`, at most 256 kB. */
 export const runLogSchema = z.object({
   text: z.string(),
-  /** Bytes from the start of what is kept of the log. */
+  /** In bytes, from the start of the stored part of the log. */
   from: count,
   to: count,
-  /** The size of what is kept of the log. */
+  /** The size of the stored part of the log. */
   size: count,
-  /** Changes when the oldest part of the log was deleted, so that all offsets have moved. */
+  /** Changes when the start of the log is deleted, which moves all offsets. */
   part: z.string(),
   isRunning: z.boolean(),
 });

@@ -24,7 +24,7 @@ interface Env {
   readonly Bindings: { readonly client: Client; readonly outgoing: ServerResponse };
 }
 
-/** Scripts only from our own files, no string ever becomes markup; styles may be inline, because the terminal sets some. */
+/** Allows scripts only from our own files, and no string as markup. Inline styles are allowed because the terminal sets some. */
 const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -49,8 +49,8 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Serves the rows of the table and the files of the app, and nothing else. A request passes these checks in this order: its page,
- * its form, its sign-in, its scope, its query and its body. Its host was checked before.
+ * Serves the rows of the table and the files of the app, and nothing else. The checks, in this order: origin, header,
+ * sign-in, scope, query, body. The host was checked earlier.
  */
 export function createDashboardGate(routes: readonly DashboardRoute[], gate: DashboardGateParts): Hono<Env> {
   const app = new Hono<Env>({
@@ -133,10 +133,10 @@ async function handle(
   }
 }
 
-/** Signed out, not allowed, from a foreign page, too many attempts. */
+/** The statuses of refusals: signed out, not allowed or from a foreign page, too many attempts. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429]);
 
-/** What reaches beyond the board and the sessions, and what is removed for good. */
+/** Changes outside the board and the sessions, and every permanent removal. */
 function isAudited({ method, scope }: DashboardRoute): boolean {
   return method === "DELETE" || (method !== "GET" && (scope === "shell" || scope === "admin"));
 }
@@ -146,7 +146,7 @@ async function readBody(request: Request, { body, maxFileBytes }: DashboardRoute
   return body === undefined ? undefined : await parseBody(request, body);
 }
 
-/** Refuses what a foreign page can send with the cookies of the browser. */
+/** Refuses requests that a foreign page could send with the cookies of this browser. */
 function requireOwnPage({ method, headers }: Request, client: Client): void {
   const isWrite = method !== "GET" && method !== "HEAD";
   if (!client.isOwnPage && (isWrite || headers.has("Origin")))
@@ -159,12 +159,12 @@ function requireOwnPage({ method, headers }: Request, client: Client): void {
     );
 }
 
-/** While the gate is switched off. A task or a message is a command, so that strangers may only read. */
+/** The sign-in of everybody while the gate is off. Strangers may only read, because a task or a message is a command. */
 export const ANYONE: SignIn = { id: "anyone", name: "anyone", scopes: ["read"] };
 
 interface FoundLogin {
   readonly signIn: SignIn;
-  /** The cookie; undefined while the gate is switched off. */
+  /** The cookie; undefined while the gate is off. */
   readonly token: string | undefined;
 }
 
@@ -191,7 +191,7 @@ function requireScope({ scopes }: SignIn, scope: SignIn["scopes"][number]): void
   );
 }
 
-/** Keeps somebody signed in who uses the dashboard. */
+/** Extends a sign-in that is in use. */
 async function renewLogin(
   { token }: FoundLogin,
   client: Client,

@@ -8,12 +8,12 @@ import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
 import type { ProfileData } from "./data/profile-data.ts";
 
-/** What the data routes read and change. Each file of routes adds the part that it needs here; app/ opens them. */
+/** What the data routes read and change. Each file of routes declares its part here, and app/ opens it. */
 export interface DashboardData {
   readonly boards: BoardData;
   readonly profiles: ProfileData;
   readonly changes: HomeChanges;
-  /** This process, which holds what it changes. */
+  /** This process, as the holder of what it changes. */
   readonly identity: ProcessIdentity;
 }
 
@@ -21,7 +21,7 @@ export interface DashboardData {
 export interface DashboardParts {
   readonly data: DashboardData;
   readonly signIns: SignInStore;
-  /** Attempts to sign in, by address. */
+  /** Counts attempts to sign in, by address. */
   readonly attempts: RateLimit;
   readonly live: Live;
   readonly access: AccessMode;
@@ -29,6 +29,6 @@ export interface DashboardParts {
   readonly version: string;
   /** The profile that the server was started with. */
   readonly profile: string;
-  /** The port that the server listens on; browsers keep cookies apart by name, not by port. */
+  /** The port that the server listens on. It is part of the cookie's name, because browsers share cookies between ports. */
   readonly port: number;
 }

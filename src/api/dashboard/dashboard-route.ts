@@ -4,12 +4,12 @@ import type { SignIn } from "../access/sign-in-store.ts";
 import type { DashboardScope } from "../contract/scopes.ts";
 import type { DashboardParts } from "./dashboard-parts.ts";
 
-/** For supervisors, which ask without a prefix and without credentials. */
+/** For supervisors, whose requests have neither a prefix nor credentials. */
 export const LIVE_PATH = "/health/live";
 
-/** A request of the dashboard after the gate: its sender may do this, and query and body fit the schemas of the row. */
+/** A request that has passed the gate: it is allowed, and its query and body match the schemas of the route. */
 export interface DashboardCall<Query = unknown, Body = unknown> {
-  /** Who sends it; undefined only in a row whose scope is `none`. */
+  /** The sign-in of the sender; undefined only in a route whose scope is `none`. */
   readonly signIn: SignIn | undefined;
   readonly client: Client;
   readonly params: Readonly<Record<string, string>>;
@@ -18,17 +18,17 @@ export interface DashboardCall<Query = unknown, Body = unknown> {
   readonly headers: Headers;
   /** Aborts when the client disconnects. */
   readonly disconnected: AbortSignal;
-  /** Cuts the connection of the client, for answers that it does not read. */
+  /** Cuts the connection of a client that does not read its answer. */
   cut(): void;
 }
 
-/** A row of the table of routes that browsers call, with a cookie instead of a key. Its errors are problem JSON. */
+/** A route that browsers call, with a cookie instead of a key. Its errors are problem JSON. */
 export interface DashboardRoute {
   readonly credential: "cookie";
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Begins with `/api/` or is `LIVE_PATH`, in the syntax of hono: `/api/boards/:board`. */
   readonly path: string;
-  /** What the sign-in must have. `none`: anybody, signed in or not. */
+  /** The scope that the sign-in must have. `none`: open to everybody, signed in or not. */
   readonly scope: DashboardScope | "none";
   /** What the route does, in one line. */
   readonly summary: string;
@@ -53,14 +53,14 @@ interface RowInput<Query, Body, Answer> {
   readonly answer?: z.ZodType<Answer>;
   /** Status of an answer that is not a `Response`; 200, and 204 for none. */
   readonly status?: 200 | 201 | 202;
-  /** Returns the answer, nothing, or a response for everything that is not JSON. */
+  /** Returns the answer as a value, nothing, or a `Response` if the answer is not JSON. */
   handle(
     call: DashboardCall<Query, Body>,
     parts: DashboardParts,
   ): Promise<Answer | Response | undefined> | Answer | Response | undefined;
 }
 
-/** A row of the table. What the handler returns must fit the schema of the answer. */
+/** Creates a row of the table. The handler must return what the schema of the answer describes. */
 export function dashboardRoute<Query = undefined, Body = undefined, Answer = undefined>(
   row: RowInput<Query, Body, Answer>,
 ): DashboardRoute {
@@ -69,7 +69,7 @@ export function dashboardRoute<Query = undefined, Body = undefined, Answer = und
     credential: "cookie",
     ...{ method, path, scope, summary, query, body, answer, maxFileBytes },
     async handle(call, parts) {
-      // The gate has parsed query and body with the schemas of the row.
+      // The gate has parsed query and body with these schemas.
       const result = await row.handle(call as DashboardCall<Query, Body>, parts);
       if (result instanceof Response) return result;
       return result === undefined ? new Response(null, { status: 204 }) : Response.json(result, { status });

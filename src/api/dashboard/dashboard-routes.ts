@@ -8,7 +8,7 @@ import { liveRoutes } from "./routes/live-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
 
-/** Every route that browsers call with the cookie of their sign-in. */
+/** All routes that browsers call with the cookie of their sign-in. */
 export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...accessRoutes,
   ...liveRoutes,

@@ -34,14 +34,14 @@ export interface DashboardRequest {
 }
 
 export interface DashboardServer extends AsyncDisposable {
-  /** The address that people open, without a slash at its end. */
+  /** The address that people open, without a trailing slash. */
   readonly url: string;
   readonly port: number;
 }
 
 const LAST_ANSWERS_WITHIN_MS = 2_000;
 
-/** Serves the dashboard. Disposing tells all pages that the server ends, and closes the connections. */
+/** Serves the dashboard. Disposing sends `bye` to all pages and closes the connections. */
 export async function startDashboardServer(request: DashboardRequest): Promise<DashboardServer> {
   const { options, signIns, sources, version, profile, access, audit, clock, times, onError } = request;
   const live = openLive({
@@ -81,7 +81,7 @@ export async function startDashboardServer(request: DashboardRequest): Promise<D
       });
       const problem = {
         code: "host-foreign",
-        message: "This server is not known by that name.",
+        message: "This server does not answer to that host name.",
         hint: "Add the name to dashboard.allowed_hosts, or set dashboard.public_url.",
       };
       return Response.json(problem, {

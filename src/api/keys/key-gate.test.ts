@@ -8,7 +8,7 @@ interface Endpoint {
   readonly scope: string | null;
 }
 
-/** The rows of the table, as the server itself lists them. */
+/** The routes, as the server itself lists them. */
 async function listEndpoints(lab: Awaited<ReturnType<typeof openApiLab>>): Promise<Endpoint[]> {
   const { endpoints } = (await (await lab.send("/v1/capabilities")).json()) as { endpoints: Endpoint[] };
   expect(endpoints.length).toBeGreaterThan(10);

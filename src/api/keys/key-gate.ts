@@ -20,8 +20,8 @@ export interface KeyGateParts {
 const ANONYMOUS: Caller = { id: "", name: "", scopes: [] };
 
 /**
- * Serves the rows of the table, and nothing else: a request that fits no row is refused like one without a key. Every
- * request passes here before its handler: key, scope, size and body, in this order.
+ * Serves these routes and nothing else: a request that matches none is refused like one without a key. The checks, in this
+ * order: key, scope, size, body.
  */
 export function createKeyGate(routes: readonly Route[], parts: KeyGateParts): Hono {
   const app = new Hono();
@@ -94,9 +94,7 @@ function requireKey(context: Context, { findCaller }: KeyGateParts): Caller {
   throw new ApiError(
     401,
     "invalid_api_key",
-    token === undefined
-      ? "Send the key of the API as `Authorization: Bearer KEY`."
-      : "This key is not known.",
+    token === undefined ? "Send the key of the API as `Authorization: Bearer KEY`." : "This key is unknown.",
   );
 }
 

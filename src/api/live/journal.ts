@@ -5,7 +5,7 @@ import type { Position } from "../contract/position.ts";
 export interface JournalEntry {
   readonly sequence: number;
   readonly topic: Topic;
-  /** The event as it is sent to every page. */
+  /** The event, serialised for all pages. */
   readonly bytes: Buffer;
 }
 
@@ -16,11 +16,11 @@ export interface JournalLimits {
 
 export const JOURNAL_LIMITS: JournalLimits = { maxEvents: 10_000, maxBytes: 8 * 1024 * 1024 };
 
-/** The latest events of this process, each serialised once. Its epoch tells the positions of one process from those of another. */
+/** The latest events of this process, each serialised once. The epoch distinguishes its positions from those of other processes. */
 export function createJournal({ maxEvents, maxBytes }: JournalLimits = JOURNAL_LIMITS) {
   const epoch = randomBytes(6).toString("base64url");
   let entries: JournalEntry[] = [];
-  let first = 0; // entries before this index are dropped; the array is cut when half of it is
+  let first = 0; // entries before this index are dropped; when they are half of the array, it is cut
   let bytes = 0;
   let sequence = 0;
   let dropped = 0;
@@ -47,18 +47,18 @@ export function createJournal({ maxEvents, maxBytes }: JournalLimits = JOURNAL_L
       trim();
       return entry;
     },
-    /** Returns a new sequence without an event: what happened before it cannot be taken for what happened after it. */
+    /** Returns a new sequence number without an event, to separate earlier from later events. */
     mark(): number {
       sequence += 1;
       return sequence;
     },
-    /** The sequence of a position of this process; undefined for one of another process, or one that does not exist yet. */
+    /** The sequence number of a position; undefined if it is of another process or does not exist yet. */
     sequenceOf(position: Position): number | undefined {
       const dot = position.lastIndexOf(".");
       const number = Number(position.slice(dot + 1));
       return position.slice(0, dot) === epoch && number <= sequence ? number : undefined;
     },
-    /** The events after a sequence; undefined if some of them are no longer kept. */
+    /** The events after a sequence number; undefined if some of them are no longer stored. */
     after(earlier: number): readonly JournalEntry[] | undefined {
       if (earlier < dropped) return undefined;
       return entries.slice(first).filter((entry) => entry.sequence > earlier);
@@ -66,7 +66,7 @@ export function createJournal({ maxEvents, maxBytes }: JournalLimits = JOURNAL_L
   };
 }
 
-/** One server-sent event. JSON has no line breaks, so that its data is one line. */
+/** Formats one server-sent event. JSON has no line breaks, so the data is one line. */
 export function formatEvent<Name extends LiveEventName>(
   name: Name,
   topic: Topic | null,

@@ -1,8 +1,8 @@
-/** How far a page may be behind before its events are replaced by one `reset`. */
+/** How many bytes may wait for a page before one `reset` replaces them. */
 const MAX_BEHIND_BYTES = 1024 * 1024;
 
 export interface ListenerParts {
-  /** A page that reads nothing for this long although events wait is cut off. */
+  /** A page is disconnected if it reads nothing for this long while events wait. */
   readonly stallMs: number;
   /** The `reset` that replaces the events of a page that is too far behind. */
   reset(): Buffer;
@@ -11,11 +11,11 @@ export interface ListenerParts {
   onEnd(): void;
 }
 
-/** One connection of a page. Events wait here until the connection takes them. */
+/** The connection of one page, with a queue of unsent events. */
 export interface Listener {
   readonly response: Response;
   send(bytes: Buffer): void;
-  /** Ends the connection after a last event; events that wait are dropped. */
+  /** Sends a last event and ends the connection; waiting events are dropped. */
   end(last?: Buffer): void;
   /** Ends the connection at once. */
   cut(): void;
@@ -72,7 +72,7 @@ export function openListener({ stallMs, reset, cut, onEnd }: ListenerParts, gone
     response: new Response(body, {
       headers: {
         "content-type": "text/event-stream; charset=utf-8",
-        "x-accel-buffering": "no", // nginx would collect the events
+        "x-accel-buffering": "no", // otherwise nginx would buffer the events
       },
     }),
     send(bytes) {

@@ -5,7 +5,7 @@ import { createJournal } from "./journal.ts";
 import { LIVE_TIMES } from "./live.ts";
 import type { LiveSink, LiveSource } from "./live-source.ts";
 
-/** A source of one kind, whose changes the test makes. */
+/** A source of one kind, whose events the test publishes. */
 function createSource(kind: LiveSource["kind"] = "board") {
   const open = new Map<string, LiveSink>();
   let opened = 0;
@@ -65,7 +65,7 @@ test("every page gets the events of its topics, each serialised once, and a sour
   await expect.poll(() => board.isOpen("a") || board.isOpen("b")).toBe(false);
 });
 
-test("a page that comes back gets what it missed, once", async () => {
+test("a page that reconnects gets the events that it missed, once", async () => {
   await using lab = await openLab();
   const page = await lab.follow(lab.Cookie, "topics=board:a");
   await page.find(({ name }) => name === "hello");
@@ -82,7 +82,7 @@ test("a page that comes back gets what it missed, once", async () => {
   expect(numbersOf(again.events)).toEqual([2, 3, 4]);
 });
 
-test("after a restart, and for a position that does not exist, a page is told to ask again", async () => {
+test("after a restart, and for a position that does not exist, a page is reset", async () => {
   await using lab = await openLab();
   const page = await lab.follow(lab.Cookie, "topics=board:a");
   const hello = await page.find(({ name }) => name === "hello");
@@ -105,7 +105,7 @@ test("after a restart, and for a position that does not exist, a page is told to
   }
 });
 
-test("a topic that nobody watched in between is asked for again, and the others are replayed", async () => {
+test("a topic that was not watched in between is reset, and the others are replayed", async () => {
   await using lab = await openLab({ lingerMs: 0 });
   const page = await lab.follow(lab.Cookie, "topics=board:a%20board:b");
   await page.find(({ name }) => name === "hello");
@@ -135,7 +135,7 @@ test("topics change without a new connection, and nothing between snapshot and c
   lab.board.publish("b", 2);
   await page.find(({ data }) => data["at"] === "2");
   expect(numbersOf(page.events)).toEqual([2]);
-  // board:a was open all the time, so that what happened since the snapshot is known.
+  // board:a was open all the time, so its events since the snapshot are known.
   const back = await lab.putTopics("stream-0001", { "board:a": hello.data["at"], "board:b": null });
   expect(back.json()).toMatchObject({ reset: [] });
   await page.find(({ data }) => data["at"] === "1");
@@ -146,7 +146,7 @@ test("topics change without a new connection, and nothing between snapshot and c
     expect((await lab.putTopics("stream-0001", { [topic]: null })).status).toBe(400);
 });
 
-test("a page reads only its own stream: another session cannot change its topics", async () => {
+test("another sign-in cannot change the topics of a stream", async () => {
   await using lab = await openLab();
   const page = await lab.follow(lab.Cookie, "stream=stream-0001");
   await page.find(({ name }) => name === "hello");
@@ -158,7 +158,7 @@ test("a page reads only its own stream: another session cannot change its topics
   expect(answer.status).toBe(404);
 });
 
-test("a second connection of a page releases the first at once, although that one reads nothing", async () => {
+test("a second connection of a page ends the first at once, even if the first reads nothing", async () => {
   await using lab = await openLab({ lingerMs: 0, stallMs: 3_600_000 });
   const first = await lab.follow(lab.Cookie, "stream=stream-0001&topics=board:a");
   await first.find(({ name }) => name === "hello");
@@ -174,7 +174,7 @@ test("a second connection of a page releases the first at once, although that on
   await first.ended;
 });
 
-test("a page that is more than a megabyte behind is told to ask again instead of getting the backlog", async () => {
+test("a page that is more than a megabyte behind is reset instead of getting the backlog", async () => {
   await using lab = await openLab();
   const [slow, fast] = [
     await lab.follow(lab.Cookie, "topics=board:a"),
@@ -215,7 +215,7 @@ test("a page that reads nothing at all is cut off, and its source is closed", as
     .toBe(false);
 });
 
-test("who signs out, here or in another process, is no longer told anything", async () => {
+test("a stream ends when its sign-in ends, here or in another process", async () => {
   await using lab = await openLab({ beatMs: 30 });
   const other = await lab.signIn();
   const [page, elsewhere] = [await lab.follow(lab.Cookie), await lab.follow(other)];
@@ -225,7 +225,7 @@ test("who signs out, here or in another process, is no longer told anything", as
   await elsewhere.ended;
 });
 
-test("a source that fails is opened again, and its pages ask again", async () => {
+test("a failed source is reopened, and its pages are reset", async () => {
   await using lab = await openLab({ retryMs: [10] });
   const page = await lab.follow(lab.Cookie, "topics=board:a");
   await page.find(({ name }) => name === "hello");
@@ -238,7 +238,7 @@ test("a source that fails is opened again, and its pages ask again", async () =>
   expect(lab.errors).toEqual([]);
 });
 
-test("too many streams are refused, and bad names and positions are", async () => {
+test("too many streams and bad names and positions are refused", async () => {
   await using lab = await openLab();
   const pages = [];
   for (let count = 0; count < 50; count += 1) pages.push(await lab.follow(lab.Cookie));

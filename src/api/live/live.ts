@@ -15,7 +15,7 @@ import { createTopics, TOPIC_TIMES, type TopicTimes } from "./topics.ts";
 export interface LiveTimes extends TopicTimes {
   readonly beatMs: number;
   readonly stallMs: number;
-  /** After how long pages come back when the server ends. */
+  /** How long pages wait before they reconnect when the server stops. */
   readonly backInMs: number;
 }
 
@@ -29,7 +29,7 @@ export interface LiveParts {
   readonly version: string;
   readonly times?: LiveTimes;
   readonly limits?: JournalLimits;
-  /** Whether somebody who opened a stream may still read it. */
+  /** Whether the sign-in that opened a stream is still valid. */
   isSignedIn(signInId: string): boolean;
   onError(error: unknown): void;
 }
@@ -51,22 +51,22 @@ interface OpenStream {
   topics: ReadonlySet<Topic>;
 }
 
-/** The one stream of events of a server, with all pages that follow it. */
+/** The stream of events of a server, and the pages that follow it. */
 export interface Live extends AsyncDisposable {
   /**
-   * Returns the position for the `at` of a snapshot that is read afterwards: every later change of the topic is going to be an
-   * event, which a page that names the position gets.
+   * Call before reading a snapshot: returns the position for its `at`. Every later change of the topic becomes an event, which
+   * a page with this position receives.
    */
   watch(topic: Topic): Promise<Position>;
   follow(request: StreamRequest, gone: AbortSignal): Promise<Response>;
-  /** Replaces the topics of a stream; the value of each is the position of the snapshot that the page has. */
+  /** Replaces the topics of a stream; each value is the position of the page's snapshot. */
   changeTopics(
     stream: { readonly signInId: string; readonly stream: string },
     topics: Readonly<Record<Topic, Position | null>>,
   ): Promise<TopicsChanged>;
-  /** Ends the streams of somebody who has signed out. */
+  /** Ends the streams of a sign-in that has ended. */
   disconnect(signInId: string): void;
-  /** What is open, for the page about the health of the server. */
+  /** The numbers of open streams and topics. */
   counts(): { readonly streams: number; readonly topics: number };
 }
 
@@ -99,7 +99,7 @@ export function openLive(parts: LiveParts): Live {
     }
   }, times.beatMs).unref();
 
-  /** The events of a topic after a position; undefined if they are not known. */
+  /** The events of a topic after a position; undefined if they are not stored. */
   const findMissed = (topic: Topic, after: Position): readonly JournalEntry[] | undefined => {
     const earlier = journal.sequenceOf(after);
     if (earlier === undefined || !topics.isComplete(topic, earlier)) return undefined;
@@ -122,7 +122,7 @@ export function openLive(parts: LiveParts): Live {
     async follow({ signInId, stream, topics: named, after, cut }, gone) {
       gone.throwIfAborted();
       const key = keyOf(signInId, stream);
-      streams.get(key)?.listener.cut(); // the page came back before the server saw that its old connection was cut
+      streams.get(key)?.listener.cut(); // the page reconnected before the server noticed that the old connection was cut
       requireRoom(signInId);
       const own: OpenStream = {
         signInId,
@@ -144,7 +144,7 @@ export function openLive(parts: LiveParts): Live {
       const { listener } = own;
       await Promise.all([...own.topics].map((topic) => topics.hold(topic)));
       gone.throwIfAborted();
-      // From here on nothing is awaited: no event is published between the replay and the first event of the stream.
+      // Nothing is awaited from here on, so that no event is published between the replay and the first event of the stream.
       const followed = [...own.topics];
       const earlier = after === undefined ? undefined : journal.sequenceOf(after);
       const entries = earlier === undefined ? undefined : journal.after(earlier);

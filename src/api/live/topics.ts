@@ -3,9 +3,9 @@ import type { LiveEventName, LiveEvents, Topic } from "../contract/events.ts";
 import type { LiveSource } from "./live-source.ts";
 
 export interface TopicTimes {
-  /** A source stays open for this long after its last page has left, so that a page that reloads misses nothing. */
+  /** How long a source stays open without a page, so that a reloading page misses nothing. */
   readonly lingerMs: number;
-  /** Pauses before a source that failed is opened again; the last one repeats. */
+  /** Pauses before a failed source is reopened; the last one repeats. */
   readonly retryMs: readonly number[];
 }
 
@@ -14,10 +14,10 @@ export const TOPIC_TIMES: TopicTimes = { lingerMs: 30_000, retryMs: [1_000, 2_00
 export interface TopicParts {
   readonly sources: readonly LiveSource[];
   readonly times: TopicTimes;
-  /** Returns a new sequence, greater than those of all events so far. */
+  /** Returns a new sequence number, greater than those of all events so far. */
   mark(): number;
   publish<Name extends LiveEventName>(name: Name, topic: Topic, data: LiveEvents[Name]): void;
-  /** Events of the topic were missed. */
+  /** Called when events of the topic were missed. */
   onMissed(topic: Topic): void;
   /** Reports an error that is not a known failure. */
   onError(error: unknown): void;
@@ -27,19 +27,19 @@ interface OpenTopic {
   holders: number;
   /** The sources of the topic, while they are open or being opened. */
   watch: Watch | undefined;
-  /** Ends the sources when nobody came back, or opens them again after a failure. */
+  /** Closes sources that no page needs any more, or reopens them after a failure. */
   timer: NodeJS.Timeout | undefined;
   failures: number;
 }
 
 interface Watch {
-  /** Since which sequence nothing was missed; undefined while the sources are being opened. */
+  /** The sequence number since which no event was missed; undefined while the sources are being opened. */
   since: number | undefined;
   readonly ready: Promise<void>;
   readonly end: AbortController;
 }
 
-/** Opens the sources of a topic while it has holders, and for a while after. */
+/** Keeps the sources of a topic open while the topic has holders, and for a short time after. */
 export function createTopics({ sources, times, mark, publish, onMissed, onError }: TopicParts) {
   const topics = new Map<Topic, OpenTopic>();
   const closing = new Set<Promise<void>>();
@@ -108,7 +108,7 @@ export function createTopics({ sources, times, mark, publish, onMissed, onError 
   };
 
   return {
-    /** Holds a topic until `release`. Resolves once its later events are published, or cannot be for now. */
+    /** Holds a topic until `release`. Resolves once its sources are open, or have failed for now. */
     async hold(topic: Topic): Promise<void> {
       const state = topics.get(topic) ?? { holders: 0, watch: undefined, timer: undefined, failures: 0 };
       topics.set(topic, state);
@@ -130,7 +130,7 @@ export function createTopics({ sources, times, mark, publish, onMissed, onError 
         if (state.holders === 0) forget(topic, state);
       }, times.lingerMs).unref();
     },
-    /** Whether every event of the topic after a sequence was published. */
+    /** Whether every event of the topic after a sequence number was published. */
     isComplete(topic: Topic, after: number): boolean {
       const since = topics.get(topic)?.watch?.since;
       return since !== undefined && since <= after;

@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
 import { cardOf, columnOf, openTestBoard, whenShown } from "../../support/dashboard-board.ts";
-import { findBarriers, look, overflow, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
+import {
+  checkAppearance,
+  findViolations,
+  overflow,
+  pageErrors,
+  shareDashboard,
+} from "../../support/dashboard-browser.ts";
 import { fillBoard } from "../../support/fill-board.ts";
 import { describeWith } from "../../support/services.ts";
 
@@ -10,8 +16,9 @@ describeWith("chromium", "the board", ({ executable }) => {
   test("B4: a card that is dragged in one browser moves in another and on the board, with no request but the stream", async () => {
     const board = await openTestBoard(dashboard());
     const task = await board.create("Write the release notes", "--assignee", "default");
-    await board.create("Stays where it is", "--assignee", "default");
     const [mine, other] = [await board.open(), await board.openElsewhere()];
+    await board.create("Stays where it is", "--assignee", "default");
+    await cardOf(other, "Stays where it is").waitFor(); // by the stream, which therefore follows the board now
     const untouched = await cardOf(other, "Stays where it is").elementHandle();
     const requests: string[] = [];
     other.on("request", (request) => requests.push(request.url()));
@@ -22,7 +29,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     await columnOf(other, "done").getByText("Write the release notes").waitFor();
     expect(await board.statusOf(task.id)).toBe("done");
     expect(requests).toEqual([]);
-    // The other card is the same element: the change has drawn nothing else again.
+    // The other card is still the same element: only the moved card was drawn again.
     expect(await untouched?.evaluate((element) => element.isConnected)).toBe(true);
     await board.create("Created elsewhere");
     await columnOf(other, "ready").getByText("Created elsewhere").waitFor();
@@ -30,7 +37,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     expect([...pageErrors(mine), ...pageErrors(other)]).toEqual([]);
   });
 
-  test("a drop that is not possible says why, a refused move goes back with the server's sentence, and a move is undone", async () => {
+  test("an impossible drop says why, a refused move is reverted with the server's message, and a move is undone", async () => {
     const board = await openTestBoard(dashboard());
     const parent = await board.create("Comes first", "--assignee", "default");
     await board.create("Comes second", "--parent", parent.id);
@@ -64,7 +71,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     await page.keyboard.press("r");
     await page.keyboard.type("Keep them.");
     await page.keyboard.press("Control+Enter");
-    await page.getByText("Answered; the task goes on.").waitFor();
+    await page.getByText("Answered; the task continues.").waitFor();
     await page.keyboard.press("Escape"); // leaves the field
     await page.keyboard.press("Escape"); // closes the drawer
     await columnOf(page, "ready").getByText("Migrate the tables").waitFor();
@@ -102,12 +109,12 @@ describeWith("chromium", "the board", ({ executable }) => {
     await cardOf(page, "First").getByRole("link").focus();
     await page.keyboard.press("x");
     await page.getByText("1 selected").waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.getByText("1 selected").waitFor({ state: "detached" });
   });
 
-  test("several cards are changed at once, and each that is refused is named with its reason", async () => {
+  test("several cards are changed at once, and each refused one is listed with its reason", async () => {
     const board = await openTestBoard(dashboard());
     for (const title of ["Alpha", "Beta"]) await board.create(title, "--assignee", "default");
     const waiting = await board.create("Gamma", "--parent", "1");
@@ -162,7 +169,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     expect(await overflow(phone)).toBe(0);
   });
 
-  test("B12: script, HTML, control characters and turned text in titles, bodies and comments are text", async () => {
+  test("B12: script, HTML, control characters and reversed text in titles, bodies and comments are text", async () => {
     const board = await openTestBoard(dashboard());
     const evil = `<img src=x onerror="document.title='owned'"><script>alert(1)</script> \u202egnp.exe`;
     const task = await board.create(evil, "--body", `[click](javascript:alert(1)) ${evil}`);
@@ -181,7 +188,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("B13: two boards in two tabs, and a late answer of one never lands in the other", async () => {
+  test("B13: two boards in two tabs, and a late answer for one never appears in the other", async () => {
     const board = await openTestBoard(dashboard());
     const otherBoard = await openTestBoard(dashboard());
     await board.create("On the first board");
@@ -209,7 +216,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     expect(await cardOf(first, "other board").count()).toBe(0);
   });
 
-  test("filters are in the address, change what is shown and what enters, and are given to another browser by it", async () => {
+  test("filters are part of the address, apply to new tasks too, and work in another browser", async () => {
     const board = await openTestBoard(dashboard());
     await board.create("Fix the login", "--assignee", "default");
     await board.create("Draw a picture", "--assignee", "default");
@@ -237,7 +244,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     await page.keyboard.press("c");
     const dialog = page.getByRole("dialog", { name: "New task" });
     await dialog.getByLabel("Title").fill("With everything");
-    await dialog.getByLabel("What shall be done").fill("A **body**");
+    await dialog.getByLabel("What to do").fill("A **body**");
     await dialog.getByLabel("Assignee").selectOption("default");
     await dialog.getByLabel("Priority").selectOption("2");
     await dialog.getByLabel("Starts after").fill("first");
@@ -251,7 +258,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     await dialog.getByLabel("Provider").fill("openai");
     await dialog.getByLabel("Reasoning effort").selectOption({ label: "High" });
     await dialog.getByLabel("Tenant").fill("acme");
-    await dialog.getByLabel("Longest run, in minutes").fill("30");
+    await dialog.getByLabel("Maximum run time, in minutes").fill("30");
     await dialog.getByLabel("Attempts").fill("2");
     await dialog.getByLabel("Skills").fill("one, two");
     await dialog.getByRole("button", { name: "Create" }).click();
@@ -287,7 +294,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     await page.getByText(/Created #3/).waitFor();
     expect(await board.statusOf("3")).toBe("scheduled");
     await dialog.getByLabel("Title").fill("Vague");
-    await dialog.getByLabel("Starts", { exact: true }).selectOption({ label: "After it was specified" });
+    await dialog.getByLabel("Starts", { exact: true }).selectOption({ label: "After it is specified" });
     await dialog.getByLabel("Create another").uncheck();
     await dialog.getByRole("button", { name: "Create" }).click();
     await columnOf(page, "triage").getByText("Vague").waitFor();
@@ -312,7 +319,7 @@ describeWith("chromium", "the board", ({ executable }) => {
       });
       const last = Number(count.replace(",", "")) + 1;
       await cardOf(page, `Done ${last}`).waitFor();
-      // The scrollbar was right from the start.
+      // The scroll height was right from the start.
       expect(await cards.evaluate((box) => box.scrollHeight)).toBe(height);
       nodes.push(await page.evaluate(() => document.querySelectorAll("*").length));
       expect(pageErrors(page)).toEqual([]);
@@ -322,7 +329,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     expect(manyEnd).toBeLessThanOrEqual(fewEnd * 1.2);
   });
 
-  test("the board, the list and the graph are as they should be in both themes and sizes", async () => {
+  test("the board, the list and the graph are accessible and fit in both themes and sizes", async () => {
     const board = await openTestBoard(dashboard());
     const first = await board.create(
       "Fix the login redirect on Safari",
@@ -351,17 +358,21 @@ describeWith("chromium", "the board", ({ executable }) => {
     await board.kanban("complete", done.id, "--summary", "compressed");
     const page = await board.open();
     await cardOf(page, "Fix the login").waitFor();
-    await look(page, "board");
+    await checkAppearance(page, "board");
     await page.goto(`${dashboard().url}${board.path}?view=list`);
     await page.getByRole("row").nth(3).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    for (const key of ["j", "ArrowDown", "k", "j"]) await page.keyboard.press(key);
+    expect(await page.evaluate("document.activeElement.textContent")).toBe(
+      "Fix the login redirect on Safari",
+    );
+    expect(await findViolations(page)).toEqual([]);
     await page.goto(`${dashboard().url}${board.path}?view=graph`);
     await page.getByRole("link", { name: /Test the login flow/ }).waitFor();
-    await look(page, "board-graph");
+    await checkAppearance(page, "board-graph");
     await page.goto(`${dashboard().url}${board.path}`);
     await page.getByRole("button", { name: /New task/ }).click();
     await page.getByRole("dialog").waitFor();
-    await look(page, "board-new-task");
+    await checkAppearance(page, "board-new-task");
     expect(pageErrors(page)).toEqual([]);
   });
 });

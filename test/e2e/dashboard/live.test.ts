@@ -19,7 +19,7 @@ async function ask({ home }: Dashboard, question: string): Promise<void> {
 
 const isLive = (page: Page) => page.getByText("Live", { exact: true }).waitFor();
 
-/** Counts the requests of a browser whose path ends like this. */
+/** Counts the requests of a browser whose path ends with `path`. */
 function countRequests(page: Page, path: string): () => number {
   let count = 0;
   page.context().on("request", (request) => {
@@ -31,7 +31,7 @@ function countRequests(page: Page, path: string): () => number {
 describeWith("chromium", "the live stream", ({ executable }) => {
   const shared = shareDashboard(executable);
 
-  test("an idle page asks for nothing but its stream", async () => {
+  test("an idle page sends no requests", async () => {
     const dashboard = shared.dashboard();
     const page = await dashboard.page();
     await isLive(page);
@@ -43,7 +43,7 @@ describeWith("chromium", "the live stream", ({ executable }) => {
     expect(requests).toEqual([]);
   });
 
-  test("while the connection is lost, an answer is refused with a sentence and kept", async () => {
+  test("while the connection is lost, an answer is refused with a message, and its text stays", async () => {
     const dashboard = shared.dashboard();
     await ask(dashboard, "Which one?");
     const page = await dashboard.page();
@@ -66,7 +66,7 @@ describeWith("chromium", "the live stream", ({ executable }) => {
       .waitFor();
   });
 
-  test("B1: a server that is restarted under open pages is found again: no page loads anew, nothing is missed", async () => {
+  test("B1: open pages reconnect after a restart of the server, without a reload, and miss nothing", async () => {
     const dashboard = shared.dashboard();
     const first = await dashboard.page();
     const second = await first.context().newPage();
@@ -93,7 +93,7 @@ describeWith("chromium", "the live stream", ({ executable }) => {
     expect(navigations).toBe(0);
   });
 
-  test("B3: nine tabs load and follow over one stream, also after the tab that reads it was closed", async () => {
+  test("B3: nine tabs share one stream, even after the tab that reads it was closed", async () => {
     const dashboard = shared.dashboard();
     const first = await dashboard.page();
     await isLive(first);

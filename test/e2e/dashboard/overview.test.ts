@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterEach, expect, test } from "vitest";
 import {
+  checkAppearance,
   type Dashboard,
-  look,
   overflow,
   pageErrors,
   shareDashboard,
@@ -18,42 +18,42 @@ async function blockedTask({ home }: Dashboard, title: string, question: string)
   return id;
 }
 
-/** The rows of what waits for a person. */
+/** The rows of “Needs you”. */
 const needs = (page: Page) => page.locator("[data-row-of=needs]");
 
 describeWith("chromium", "the Overview", ({ executable }) => {
   const shared = shareDashboard(executable);
-  // Nothing waits when the next test begins.
+  // The tests share a home, and each starts without needs.
   afterEach(async () => {
     const { home } = shared.dashboard();
     const listed = await home.hermes(["kanban", "list", "--json"]);
     for (const { id } of listed.json<{ id: string }[]>()) await home.hermes(["kanban", "archive", id]);
   });
 
-  test("a fresh home is told what to do first, and each step is ticked when it is true", async () => {
+  test("a fresh home lists the first steps, and ticks each when it is done", async () => {
     const dashboard = shared.dashboard();
     const page = await dashboard.tab();
     await page
       .getByRole("heading", { level: 1, name: "Nothing is running and nothing needs you." })
       .waitFor();
     await page.getByText("hermes setup").waitFor();
-    await look(page, "overview-fresh");
+    await checkAppearance(page, "overview-fresh");
     await dashboard.home.hermes(["profile", "create", "coder"]);
     await page.reload();
     await expect.poll(() => page.getByText("hermes profile create coder").count()).toBe(0);
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("B15: a question is answered in its row with the keyboard alone, and the task goes on", async () => {
+  test("B15: a question is answered in its row with the keyboard alone, and the task continues", async () => {
     const dashboard = shared.dashboard();
     const id = await blockedTask(dashboard, "Migrate the billing tables", "Drop the two rows, or keep them?");
     const page = await dashboard.tab();
     await needs(page).getByText("Drop the two rows, or keep them?").waitFor();
     expect(await page.getByRole("heading", { level: 1 }).textContent()).toContain("one thing needs you");
-    await look(page, "overview");
+    await checkAppearance(page, "overview");
     for (const key of ["j", "r"]) await page.keyboard.press(key);
     await page.keyboard.type("Keep them");
-    await look(page, "overview-answer");
+    await checkAppearance(page, "overview-answer");
     await page.keyboard.press("Control+Enter");
     await expect
       .poll(async () => {
@@ -67,7 +67,7 @@ describeWith("chromium", "the Overview", ({ executable }) => {
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("what another process does is shown without a further request, and nothing moves under the pointer", async () => {
+  test("changes of other processes appear without a reload, and nothing moves under the pointer", async () => {
     const dashboard = shared.dashboard();
     const page = await dashboard.tab();
     await page.getByText("Live", { exact: true }).waitFor();
@@ -86,7 +86,7 @@ describeWith("chromium", "the Overview", ({ executable }) => {
     await expect.poll(() => needs(page).getByText("First question?").count()).toBe(0);
   });
 
-  test("B12: markup, script and turned text in a title and a question are text", async () => {
+  test("B12: markup, script and reversed text in a title and a question are text", async () => {
     const dashboard = shared.dashboard();
     const title = "<img src=x onerror=alert(1)> [x](javascript:alert(1))";
     await blockedTask(dashboard, title, "<script>alert(2)</script> really?");
@@ -115,7 +115,7 @@ describeWith("chromium", "the Overview", ({ executable }) => {
     }
   });
 
-  test("the palette goes to pages and finds tasks; keys and their list can be reached without a mouse", async () => {
+  test("the palette opens pages and finds tasks, and the list of keys opens without a mouse", async () => {
     const dashboard = shared.dashboard();
     await blockedTask(dashboard, "Migrate the billing tables", "Keep them?");
     const page = await dashboard.tab();
@@ -123,11 +123,11 @@ describeWith("chromium", "the Overview", ({ executable }) => {
     await page.keyboard.press("Control+k");
     await page.keyboard.type("billing");
     await page.getByRole("option", { name: /Migrate the billing tables/ }).waitFor();
-    await look(page, "palette");
+    await checkAppearance(page, "palette");
     await page.keyboard.press("Escape");
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
-    await look(page, "keys");
+    await checkAppearance(page, "keys");
     await page.keyboard.press("Escape");
     for (const key of ["g", "s"]) await page.keyboard.press(key);
     await page.getByRole("heading", { name: /Sessions/ }).waitFor();

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import type { AgentEvent } from "../../../src/agent/events.ts";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/session-store.ts";
 import {
+  checkAppearance,
   type Dashboard,
-  look,
   overflow,
   pageErrors,
   shareDashboard,
@@ -51,17 +51,17 @@ async function addSession(
   return draft.id;
 }
 
-/** How far the window is from its end, in pixels. */
+/** The distance of the window from the end of the page, in pixels. */
 const distanceToEnd = "document.documentElement.scrollHeight - innerHeight - scrollY";
 
 describeWith("chromium", "Sessions", ({ executable }) => {
   const shared = shareDashboard(executable);
 
-  test("a fresh home says how to begin a session; the list, a search and a transcript are shown", async () => {
+  test("a fresh home says how to start a session; then the list, a search and a transcript are shown", async () => {
     const dashboard = shared.dashboard();
     const page = await dashboard.tab("/sessions");
     await page.getByText("No sessions yet.").waitFor();
-    await look(page, "sessions-empty");
+    await checkAppearance(page, "sessions-empty");
     using store = await openStore(dashboard);
     const answer = "All **pass** now.\n\n- `auth.ts` keeps the page\n\n```ts\nconst next = 1;\n```";
     await addSession(dashboard, store, "Fix the tests", [
@@ -77,18 +77,18 @@ describeWith("chromium", "Sessions", ({ executable }) => {
     await expect.poll(() => page.locator("mark").first().textContent()).toBe("pipeline");
     await expect.poll(() => page.getByText("Fix the tests").count()).toBe(0);
     expect(new URL(page.url()).searchParams.get("q")).toBe("pipeline");
-    await look(page, "sessions-search");
+    await checkAppearance(page, "sessions-search");
     await page.keyboard.press("Escape");
     await page.getByText("Fix the tests").click();
     await page.getByRole("heading", { name: "Fix the tests" }).waitFor();
     await page.getByText("2 calls").first().click();
-    await look(page, "transcript");
+    await checkAppearance(page, "transcript");
     await page.getByText("npm test").first().click();
     await page.getByText("FAIL redirect.test.ts", { exact: true }).waitFor(); // without its colours
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("B7: a transcript opens at its end and follows it; who scrolls up stays where they are", async () => {
+  test("B7: a transcript opens at its end and follows it, but not after scrolling up", async () => {
     const dashboard = shared.dashboard();
     using store = await openStore(dashboard);
     const turns = Array.from({ length: 12 }, (_, n) =>
@@ -110,7 +110,7 @@ describeWith("chromium", "Sessions", ({ executable }) => {
     expect(await page.getByText("Question 11").boundingBox()).toEqual(before);
   });
 
-  test("B6: a session of 5,000 messages opens at its end, with few elements, and older ones come as one scrolls up", async () => {
+  test("B6: a session of 5,000 messages opens at its end with few elements, and scrolling up loads older ones", async () => {
     const dashboard = shared.dashboard();
     await dashboard.home.hermes(["sessions", "list"]); // creates the store
     await fillSessions(join(dashboard.home.path, "sessions.sqlite"), 5_000, never, { perSession: 5_000 });
@@ -150,7 +150,7 @@ describeWith("chromium", "Sessions", ({ executable }) => {
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("a session is renamed, archived with a way back, and deleted after a question", async () => {
+  test("a session is renamed, archived, unarchived, and deleted after a confirmation", async () => {
     await using dashboard = await shared.openOwn(); // with no other session
     using store = await openStore(dashboard);
     const id = await addSession(dashboard, store, "Before", [turn("t1", "Hello", "Hi.")]);
@@ -165,7 +165,7 @@ describeWith("chromium", "Sessions", ({ executable }) => {
     await page.getByRole("heading", { name: "After" }).waitFor();
     await more("Archive")();
     await page.getByRole("button", { name: "Undo" }).click();
-    await page.getByText("Taken out of the archive.").waitFor();
+    await page.getByText("Unarchived.").waitFor();
     await more("Delete…")();
     await page.getByRole("button", { name: "Delete permanently" }).click();
     await page.getByText("No sessions yet.").waitFor();

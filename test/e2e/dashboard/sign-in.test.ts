@@ -1,11 +1,16 @@
 import { expect, test } from "vitest";
-import { findBarriers, look, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
+import {
+  checkAppearance,
+  findViolations,
+  pageErrors,
+  shareDashboard,
+} from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 
 describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
   const shared = shareDashboard(executable);
 
-  test("A1, A4: a link signs a browser in, leaves the address, and works once", async () => {
+  test("A1, A4: a link signs a browser in once, and its code is removed from the address", async () => {
     const dashboard = shared.dashboard();
     const link = await dashboard.link();
     const page = await dashboard.stranger();
@@ -17,18 +22,18 @@ describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
     const other = await dashboard.stranger();
     await other.goto(link);
     await expect.poll(() => other.getByRole("alert").textContent()).toContain("used before");
-    await look(other, "sign-in");
+    await checkAppearance(other, "sign-in");
     expect([...pageErrors(page), ...pageErrors(other)]).toEqual([]);
   });
 
-  test("A2: a stranger sees how to sign in, on every address, and no data", async () => {
+  test("A2: at every address, a stranger sees how to sign in, and no data", async () => {
     const dashboard = shared.dashboard();
     const page = await dashboard.stranger();
     for (const path of ["/", "/sessions", "/board/default"]) {
       const answers: string[] = [];
       page.on("response", (response) => answers.push(new URL(response.url()).pathname));
       await page.goto(dashboard.url + path);
-      await page.getByRole("heading", { name: "This browser is not known yet." }).waitFor();
+      await page.getByRole("heading", { name: "This browser is not signed in." }).waitFor();
       expect(answers.filter((path) => path.startsWith("/api/"))).toEqual(["/api/me"]);
       page.removeAllListeners("response");
     }
@@ -37,7 +42,7 @@ describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
     await page.getByRole("navigation").first().waitFor();
   });
 
-  test("A19: signed out elsewhere, a page asks over itself and keeps what was being written", async () => {
+  test("A19: after a sign-out elsewhere, an open page asks to sign in again and keeps unsent text", async () => {
     await using dashboard = await shared.openOwn(); // its sign-out would reach the other tests
     const { home } = dashboard;
     const task = await home.hermes([
@@ -60,7 +65,7 @@ describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
     await home.hermes(["dashboard", "sign-out"]);
     const over = page.getByRole("dialog", { name: "You were signed out." });
     await over.waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     await over.getByPlaceholder("Link or code").fill(await dashboard.link());
     await page.keyboard.press("Enter");
     await over.waitFor({ state: "detached" });

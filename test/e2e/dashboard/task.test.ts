@@ -4,10 +4,10 @@ import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { runLogPath } from "../../../src/board/supervisor/log/run-log.ts";
 import { type BoardTask, openTestBoard, type TestBoard } from "../../support/dashboard-board.ts";
-import { look, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
+import { checkAppearance, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 
-/** The drawer of a task in the page that tests share, or in another browser. */
+/** Opens a task in the shared page or in another browser. */
 async function openTask(
   { path }: TestBoard,
   { id, seq }: BoardTask,
@@ -51,7 +51,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     const task = await board.create("Write it down", "--body", "As it was");
     const { page, drawer } = await openTask(board, task, dashboard().tab);
     await drawer.getByRole("tabpanel").getByRole("button", { name: "Edit", exact: true }).click();
-    const body = drawer.getByLabel("What shall be done").last();
+    const body = drawer.getByLabel("What to do").last();
     await body.fill("Half a sentence");
     await drawer.getByLabel("Write a comment.").or(drawer.getByLabel("Message")).fill("Half a comment");
     await board.kanban("comment", task.id, "From elsewhere");
@@ -64,7 +64,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     await drawer.getByText("Not saved yet").waitFor();
     expect(await body.inputValue()).toBe("Half a sentence");
     expect(await drawer.getByLabel("Message").inputValue()).toBe("Half a comment");
-    // A comment has changed the task since the draft began; that is no reason to refuse the text.
+    // The comment changed the task after the draft was started, but that is no conflict with the text.
     await body.focus();
     await page.keyboard.press("Control+Enter");
     await page.getByText("Saved", { exact: true }).waitFor();
@@ -85,7 +85,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     await page.getByRole("dialog").getByLabel("Why it is blocked").fill("Which colour?");
     await page.keyboard.press("Control+Enter");
     await state("Blocked");
-    await drawer.getByLabel("Your answer. The task goes on with it.").fill("Green");
+    await drawer.getByLabel("Your answer. The task continues with it.").fill("Green");
     await drawer.getByRole("button", { name: "Answer" }).click();
     await state("Ready");
     await choose("Ask for a review…");
@@ -121,7 +121,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("what a task waits for is added and removed, and leads to the other task", async () => {
+  test("a dependency is added, leads to the other task, and is removed", async () => {
     const board = await openTestBoard(dashboard());
     const first = await board.create("Comes first");
     const second = await board.create("Comes second");
@@ -139,7 +139,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     await page.keyboard.press("Escape");
   });
 
-  test("B19: a run whose process is gone is shown with its error, and the task with what can be done", async () => {
+  test("B19: a run whose process has exited is shown with its error, and the task with its possible actions", async () => {
     const board = await openTestBoard(dashboard());
     const task = await board.create("Fails at once", "--assignee", "default", "--max-retries", "1");
     // Without a model the worker fails, as it does when its process dies.
@@ -155,7 +155,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("B7, B8: the log of a run follows its end, stays where one reads, and takes 40,000 lines with few elements", async () => {
+  test("B7, B8: the log of a run follows its end, stays put after scrolling up, and shows 40,000 lines with few elements", async () => {
     const board = await openTestBoard(dashboard());
     const task = await board.create("Runs for long", "--assignee", "default");
     await board.kanban("claim", task.id);
@@ -185,7 +185,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("files are attached, fetched and removed", async () => {
+  test("files are attached, downloaded and removed", async () => {
     const board = await openTestBoard(dashboard());
     const task = await board.create("Has files");
     const { page, drawer } = await openTask(board, task, dashboard().tab);
@@ -205,7 +205,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     expect(pageErrors(page)).toEqual([]);
   });
 
-  test("a task that does not exist, or was deleted elsewhere, is said to be gone", async () => {
+  test("a task that does not exist is reported, and closing it leads back to the board", async () => {
     const board = await openTestBoard(dashboard());
     const page = await dashboard().tab(`${board.path}/t_ffffffffffff`);
     await page.getByText("There is no such task on this board.").waitFor();
@@ -214,7 +214,7 @@ describeWith("chromium", "a task", ({ executable }) => {
     await expect.poll(() => new URL(page.url()).pathname).toBe(board.path);
   });
 
-  test("the drawer is as it should be in both themes and sizes", async () => {
+  test("the drawer is accessible and fits in both themes and sizes", async () => {
     const board = await openTestBoard(dashboard());
     const first = await board.create("Reproduce it in a test");
     const body = "After signing in, Safari lands on `/`.\n\n- keep *old* links\n- say **what** changed";
@@ -234,13 +234,13 @@ describeWith("chromium", "a task", ({ executable }) => {
       .getByText(/It waits for/)
       .first()
       .waitFor();
-    await look(page, "task");
+    await checkAppearance(page, "task");
     await drawer.getByRole("tab", { name: "Events" }).click();
     await drawer
       .getByText(/created/)
       .first()
       .waitFor();
-    await look(page, "task-events");
+    await checkAppearance(page, "task-events");
     expect(pageErrors(page)).toEqual([]);
   });
 });

@@ -12,7 +12,7 @@ export interface CardMenuRequest {
   readonly anchor: HTMLElement;
 }
 
-/** What the parts of the board work with. */
+/** What the components of the board share. */
 export interface BoardTools {
   readonly slug: string;
   readonly board: BoardAnswer | undefined;
@@ -29,7 +29,7 @@ export interface BoardTools {
   hrefOf(id: string): string;
   openTask(id: string, focus?: "title"): void;
   openMenu(request: CardMenuRequest): void;
-  /** Asks what the move needs, and makes it. */
+  /** Makes a move, after asking what it needs. */
   requestMove(ids: readonly string[], to: Status): void;
   loadMore(status: Status): void;
 }

@@ -43,7 +43,7 @@ const GraphView = lazy(() =>
   import("./graph/graph-view.tsx").then(({ GraphView: view }) => ({ default: view })),
 );
 
-/** Without a name in the address: the first board there is. */
+/** Leads to the default or the first board, for an address without one. */
 export function FirstBoard() {
   const { api } = useAppData();
   const navigate = useNavigate();
@@ -64,14 +64,14 @@ export function FirstBoard() {
   return <Skeleton />;
 }
 
-/** The board and the task that is open on it. */
+/** A board, and the task that is open on it. */
 export function BoardPage() {
   const { board: slug = "" } = useParams({ strict: false });
   useEffect(() => forgetOldDrafts(localStorage, Date.now()), []);
   return <Board key={slug} slug={slug} />;
 }
 
-/** The column that a phone begins with: the first of these that has tasks. */
+/** On a phone, the first of these columns that has tasks is shown first. */
 const PHONE_FIRST: readonly Status[] = ["blocked", "running", "review", "ready"];
 
 type SearchChange = { readonly [Key in keyof BoardSearch]?: BoardSearch[Key] | undefined };
@@ -215,9 +215,10 @@ function Board({ slug }: { readonly slug: string }) {
     },
   });
 
-  /** Arrows begin at the first card, or where the keyboard was. */
+  /** Focuses the card that had the focus last, or else the first one. */
   function enterBoard(_key: string): boolean {
-    if (openId !== undefined || document.activeElement?.closest("[data-card]")) return false;
+    if (view !== "board" || openId !== undefined || document.activeElement?.closest("[data-card]"))
+      return false;
     const before = marks.focused();
     const shown = isPhone ? [currentPhoneStatus] : statuses;
     const all = shown.flatMap((status) => store.column(status).ids.slice(0, 1));
@@ -371,7 +372,7 @@ function Empty({ isFiltered, onClear }: { readonly isFiltered: boolean; onClear(
   );
 }
 
-/** The filters as the end of an address, without the open task's own part. */
+/** The filters as a query string, without the tab of the open task. */
 function addressOf({ tab: _, ...search }: BoardSearch): string {
   const parameters = new URLSearchParams(
     Object.entries(search).map(([name, value]): [string, string] => [name, String(value)]),
@@ -379,7 +380,7 @@ function addressOf({ tab: _, ...search }: BoardSearch): string {
   return parameters === "" ? "" : `?${parameters}`;
 }
 
-/** A task that is not named is taken out of the address: what is left out would stay in it. */
+/** An undefined task is removed from the address; an omitted one would stay. */
 function paramsOf(board: string, task: string | undefined): { board: string; task: string } {
   return { board, task } as { board: string; task: string };
 }

@@ -6,7 +6,7 @@ import type { Api } from "../../data/api.ts";
 export const boardsQuery = (api: Api) =>
   queryOptions({ queryKey: ["boards"], queryFn: ({ signal }) => api.get<BoardsAnswer>("boards", signal) });
 
-/** Names, limits and assignees of a board. It does not change with every task, so it is only asked for again now and then. */
+/** The name, limits and assignees of a board. They change rarely, so they are only read again now and then. */
 export const boardQuery = (api: Api, slug: string) =>
   queryOptions({
     queryKey: ["board", slug],

@@ -5,9 +5,9 @@ import { BoardStore } from "../../data/board-store.ts";
 import { type BoardSearch, cardsQueryOf, matcherOf } from "./model/board-search.ts";
 
 interface BoardCards {
-  /** The cards that are shown: under a new filter the earlier ones, until the new ones are there. */
+  /** The cards to show; after a change of the filter, the old ones until the new ones have arrived. */
   readonly store: BoardStore;
-  /** Whether the shown cards are those of the present filter. */
+  /** Whether the cards are those of the current filter. */
   readonly isCurrent: boolean;
   readonly error: unknown;
   retry(): void;
@@ -20,7 +20,7 @@ interface Shown {
   readonly store: BoardStore;
 }
 
-/** The cards of a board: one snapshot, then the stream. An answer of another board or filter never lands here. */
+/** Reads the cards of a board once and keeps them current by events. Late answers for another board or filter are ignored. */
 export function useBoardCards(slug: string, search: BoardSearch, statuses: readonly Status[]): BoardCards {
   const { api, live } = useAppData();
   const query = cardsQueryOf(search);
@@ -90,7 +90,7 @@ export function useBoardCards(slug: string, search: BoardSearch, statuses: reado
           reading.current.delete(name);
           if (page !== undefined) store.appendPage(page, event);
         })
-        // The rows stay empty; the next scroll asks again.
+        // The rows stay empty; the next scroll tries again.
         .catch(() => void reading.current.delete(name));
       reading.current.set(name, reads);
     },
@@ -113,7 +113,7 @@ export function cardsPath(slug: string, query: CardsQuery): string {
   return `boards/${encodeURIComponent(slug)}/cards?${parameters}`;
 }
 
-/** Once a frame; a hidden page draws nothing, and is told at once. */
+/** Runs in the next frame, or soon if the page is hidden and has no frames. */
 function nextFrame(flush: () => void): void {
   if (document.hidden) setTimeout(flush, 100);
   else requestAnimationFrame(flush);

@@ -7,19 +7,19 @@ import { words } from "../../words/words.ts";
 import styles from "./answer-form.module.css";
 
 interface AnswerFormProps {
-  /** Names the draft. */
+  /** The name of the draft. */
   readonly name: string;
   readonly label: string;
   readonly hint: string;
-  /** Answers that were offered. */
+  /** The offered answers. */
   readonly choices: readonly string[];
   readonly busy: boolean;
-  /** `onSent` is called when the server has it; until then the draft stays. */
+  /** Call `onSent` when the server has accepted it; until then the draft stays. */
   onSend(text: string, onSent: () => void): void;
   onClose(): void;
 }
 
-/** One field and one key: what is sent answers and releases at once. */
+/** A field for the answer; Ctrl+Enter or ⌘↵ sends it. */
 export function AnswerForm({ name, label, hint, choices, busy, onSend, onClose }: AnswerFormProps) {
   const [text, setText] = useDraft(name);
   const form = useRef<HTMLFormElement>(null);

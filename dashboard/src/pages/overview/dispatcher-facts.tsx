@@ -11,7 +11,7 @@ interface DispatcherFactsProps {
   readonly places: number | null;
 }
 
-/** Who starts the tasks, and whether it is at work. */
+/** The dispatchers and whether they are running. */
 export function DispatcherFacts({ dispatchers, running, places }: DispatcherFactsProps) {
   const w = words.overview.dispatcher;
   const hosts = [...new Set(dispatchers.map(({ host }) => host))];

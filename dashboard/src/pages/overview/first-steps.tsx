@@ -6,7 +6,7 @@ import styles from "./first-steps.module.css";
 
 const STEPS = ["model", "profile", "task"] as const;
 
-/** What a fresh home lacks, as lines to copy; each is ticked when it is there. */
+/** The first steps in a new home as commands to copy; each is ticked once it is done. */
 export function FirstSteps({ steps }: { readonly steps: OverviewAnswer["steps"] }) {
   const w = words.overview.steps;
   return (

@@ -5,7 +5,7 @@ import { TaskLink } from "../../shell/task-link.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./lately.module.css";
 
-/** What happened last, newest first. */
+/** The latest events, newest first. */
 export function Lately({ events }: { readonly events: OverviewAnswer["lately"] }) {
   const w = words.overview.lately;
   return (

@@ -18,7 +18,7 @@ import { type Reply, sendReply } from "./send-reply.ts";
 
 const w = words.overview.needs;
 
-/** What waits for a person, answered where it stands. */
+/** What waits for a person, answered in its row. */
 export function Needs({ needs }: { readonly needs: readonly Need[] }) {
   const [isHeld, setHeld] = useState(false);
   const rows = useCalm(needs, isHeld);
@@ -37,7 +37,7 @@ export function Needs({ needs }: { readonly needs: readonly Need[] }) {
   );
 }
 
-/** While the pointer is over the rows none of them moves: those that went stay, and new ones are added at the end. */
+/** While the pointer is over the rows, none of them moves: removed ones stay, and new ones are added at the end. */
 function useCalm(needs: readonly Need[], isHeld: boolean): readonly Need[] {
   const shown = useRef(needs);
   if (isHeld) {

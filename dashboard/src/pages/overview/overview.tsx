@@ -16,7 +16,7 @@ import { SandboxList } from "./sandbox-list.tsx";
 import { Spending } from "./spending.tsx";
 import { useOverview } from "./use-overview.ts";
 
-/** What is going on, and what needs a person. */
+/** The Overview: what runs, what needs a person, spending and the latest events. */
 export function Overview() {
   usePageTitle(words.shell.pages.overview);
   useKeys({ j: () => moveToRow(1), k: () => moveToRow(-1), r: () => clickAnswer() });

@@ -11,7 +11,7 @@ interface RunningProps {
   readonly places: number | null;
 }
 
-/** The tasks that are worked on now, each with its last call. */
+/** The running tasks, each with its last call. */
 export function Running({ running, places }: RunningProps) {
   const w = words.overview.running;
   return (

@@ -7,7 +7,7 @@ import styles from "./sandbox-list.module.css";
 
 const w = words.overview.sandboxes;
 
-/** Where commands of the profile run, and whether somebody uses it. */
+/** The sandboxes of the profile, and which are in use. */
 export function SandboxList({ rows, problem }: OverviewAnswer["sandboxes"]) {
   const inUse = rows.filter(({ isInUse }) => isInUse).length;
   return (

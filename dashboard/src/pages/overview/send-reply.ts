@@ -1,13 +1,13 @@
 import type { Need } from "../../../../src/api/contract/overview.ts";
 import type { Api } from "../../data/api.ts";
 
-/** What a person does about something that waits. */
+/** A person's reply to something that waits. */
 export type Reply =
   | { readonly kind: "answer" | "changes"; readonly text: string }
   | { readonly kind: "approve"; readonly scope: "once" | "session" }
   | { readonly kind: "deny" | "review" | "retry" };
 
-/** One request: an answer is stored, releases the task and wakes the dispatcher in one transaction. */
+/** Sends a reply with one request. The server stores an answer and releases the task in one transaction. */
 export async function sendReply(api: Api, { task, approval }: Need, reply: Reply): Promise<void> {
   const at =
     task === null ? "" : `boards/${encodeURIComponent(task.board)}/tasks/${encodeURIComponent(task.id)}`;

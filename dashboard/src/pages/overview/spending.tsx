@@ -8,10 +8,10 @@ type SpendingProps = OverviewAnswer["spending"] & { readonly cap: number | null 
 
 const TOP = 14;
 const BASE = 88;
-/** A day that cost something is visible, however little it was. */
+/** The smallest bar of a day with any cost. */
 const LEAST = 2;
 
-/** What the last days cost, as bars; the last one is today. */
+/** The cost of the last days as bars; the last bar is today. */
 export function Spending({ days, cacheShare, cap }: SpendingProps) {
   const w = words.overview.spending;
   const today = days.at(-1);
@@ -80,5 +80,5 @@ export function Spending({ days, cacheShare, cap }: SpendingProps) {
   );
 }
 
-/** A moment of a local day `2026-11-19` that is that day in every zone of this browser. */
+/** Noon of a local day `2026-11-19`, which no time zone moves to another day. */
 const noon = (day: string): number => new Date(`${day}T12:00:00`).getTime();

@@ -8,7 +8,7 @@ import type { LiveEvent } from "../../data/read-stream.ts";
 import { useProfile } from "../../shell/profile.tsx";
 
 const LATELY = 12;
-/** Spending and sandboxes have no events of their own: they are asked for again some time after something ran. */
+/** Spending and sandboxes have no events; they are read again some time after a task or session has run. */
 const REFRESH_MS = 15_000;
 
 /** The Overview, kept current by events. */
@@ -54,7 +54,7 @@ export function useOverview() {
   return overview;
 }
 
-/** Tasks that started or ended, and what happened, without asking for anything. */
+/** Applies the started and ended tasks and the events of a change, without a request. */
 function applyChange(old: OverviewAnswer, change: BoardChange, ready: number): OverviewAnswer {
   const { board, cards, gone, events } = change;
   const changed = new Set([...cards.map(({ id }) => id), ...gone]);
@@ -62,7 +62,7 @@ function applyChange(old: OverviewAnswer, change: BoardChange, ready: number): O
   const started = cards.flatMap(({ id, seq, title, status, run }) =>
     status === "running" && run ? [{ ...run, board, taskId: id, seq, title, status }] : [],
   );
-  // A row that goes on stays where it is.
+  // A row that is still running keeps its place.
   const running = old.running
     .flatMap(
       (row) =>

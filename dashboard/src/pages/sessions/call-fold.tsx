@@ -12,11 +12,11 @@ const w = words.sessions.turns;
 
 interface CallFoldProps {
   readonly calls: readonly Call[];
-  /** Of the session, below `api/`. */
+  /** The path of the session below `api/`. */
   readonly path: string;
 }
 
-/** The calls of some steps as one line, which opens to the calls, which open to their input and output. */
+/** The calls of some steps, folded into one line. It unfolds to the calls, and each call to its input and output. */
 export function CallFold({ calls, path }: CallFoldProps) {
   const [isOpen, setOpen] = useState(false);
   const [only] = calls;

@@ -1,4 +1,4 @@
-/** What the list shows; it is part of the address. */
+/** The filter of the list, which is part of the address. */
 export interface SessionFilter {
   readonly q?: string | undefined;
   readonly source?: string | undefined;

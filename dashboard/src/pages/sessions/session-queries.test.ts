@@ -39,7 +39,7 @@ function after(change: Partial<SessionChange>) {
   return { ids: page?.sessions.map(({ id }) => id), count: page?.count };
 }
 
-test("a session that is used becomes the first one, and a new one is counted", () => {
+test("a used session moves to the top, and a new one is counted", () => {
   expect(after({ sessions: [session("a", 30, { createdAt: 10 })] })).toEqual({ ids: ["a", "b"], count: 2 });
   expect(after({ sessions: [session("c", 30)] })).toEqual({ ids: ["c", "b", "a"], count: 3 });
 });

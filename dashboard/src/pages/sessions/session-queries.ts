@@ -48,7 +48,7 @@ export const sessionQuery = (api: Api, profile: string, id: string) =>
     queryFn: ({ signal }) => api.get<ShownSession>(sessionPath(profile, id), signal),
   });
 
-/** The newest turns first; a page is what came before the one that was loaded last. */
+/** The newest turns first; each further page has the turns before the last loaded one. */
 export const turnsQuery = (api: Api, profile: string, id: string) =>
   infiniteQueryOptions({
     queryKey: ["turns", profile, id],
@@ -60,10 +60,10 @@ export const turnsQuery = (api: Api, profile: string, id: string) =>
     },
   });
 
-/** Sessions that programs start; the plain list leaves them out, as `INTERNAL_SOURCES` of src/sessions/session.ts says. */
+/** The sources of sessions that programs start; the list omits them (`INTERNAL_SOURCES` in src/sessions/session.ts). */
 const HIDDEN: ReadonlySet<string> = new Set(["kanban", "subagent", "tool"]);
 
-/** The list with what has changed: a session that was used is the first one, others stay where they are. */
+/** Applies a change to the list: a used session moves to the top, the others stay in place. */
 export function changeList(old: SessionPages | undefined, change: SessionChange): SessionPages | undefined {
   const [first, ...rest] = old?.pages ?? [];
   if (old === undefined || first === undefined) return old;
@@ -100,7 +100,7 @@ export function changeList(old: SessionPages | undefined, change: SessionChange)
   return { ...old, pages };
 }
 
-/** The turns with a newer end: what was loaded before stays. */
+/** Replaces the end of the turns; older ones stay loaded. */
 export function replaceEnd(old: TurnPages | undefined, end: TurnsAnswer): TurnPages | undefined {
   if (old === undefined) return old;
   const fresh = new Map(end.turns.map((turn) => [turn.id, turn]));

@@ -14,7 +14,7 @@ interface SessionRowProps {
   readonly isOpen: boolean;
 }
 
-/** A session in the list, with the passages that were found in it. */
+/** A session in the list, with the passages that a search found in it. */
 export const SessionRow = memo(function SessionRow({ session, isOpen }: SessionRowProps) {
   const { id, profile, title, opening, source, activeAt, costUsd, isRunning, archivedAt, hits } = session;
   const name = plainText(title ?? opening) || w.untitled;

@@ -15,7 +15,7 @@ interface SessionSearchProps {
   onChange(change: Partial<SessionFilter>): void;
 }
 
-/** One field that searches as one types, and what narrows the list. */
+/** The search field and the filters of the list. */
 export function SessionSearch({ inputRef, typed, filter, sources, onType, onChange }: SessionSearchProps) {
   return (
     <search className={styles.search}>

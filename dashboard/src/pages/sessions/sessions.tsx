@@ -21,7 +21,7 @@ import styles from "./sessions.module.css";
 const w = words.sessions;
 const GATHER_MS = 150;
 
-/** All sessions of the profile, found by what was said and done in them, and the one that is open beside them. */
+/** The sessions of the profile with search and filters, and the open one beside them. */
 export function Sessions() {
   const { id } = useParams({ strict: false }) as { id?: string };
   const isWide = useMedia("(min-width: 1000px)");
@@ -98,7 +98,7 @@ function useChangeFilter(): (change: Partial<SessionFilter>) => void {
     });
 }
 
-/** What is typed is searched for when the typing rests; what comes from the address wins over it. */
+/** The typed text is searched for after a pause in typing; a changed address replaces it. */
 function useTypedSearch(q: string, onRest: (q: string) => void): readonly [string, (text: string) => void] {
   const [typed, setTyped] = useState(q);
   const sent = useRef(q);
@@ -127,7 +127,7 @@ function useLiveList(profile: string, filter: SessionFilter): void {
   const api = useApi();
   const live = useLive();
   const client = useQueryClient();
-  const isPlain = Object.keys(filter).length === 0; // what a filter lets through, only the server knows
+  const isPlain = Object.keys(filter).length === 0; // only the server can apply a filter
   useEffect(() => {
     if (!isPlain) return;
     const { queryKey } = sessionsQuery(api, profile, {});
@@ -158,7 +158,7 @@ function Nothing({ isFiltered }: { readonly isFiltered: boolean }) {
   );
 }
 
-/** Loads more when it comes into view; a button for those who do not scroll. */
+/** Loads more when it comes into view or is pressed. */
 function More({ busy, onMore }: { readonly busy: boolean; onMore(): void }) {
   const place = useRef<HTMLDivElement>(null);
   const more = useRef(onMore);

@@ -17,7 +17,7 @@ import { useSessionChanges } from "./use-session-changes.ts";
 
 const w = words.sessions;
 
-/** The name of a session, its facts in one line, and what can be done with it. */
+/** The title of a session, its properties in one line, and its actions. */
 export function TranscriptHead({ session }: { readonly session: ShownSession }) {
   const {
     id,

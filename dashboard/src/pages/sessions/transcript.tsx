@@ -16,18 +16,18 @@ import { useEndOfPage } from "./use-end-of-page.ts";
 const w = words.sessions.turns;
 const GATHER_MS = 250;
 
-/** A session from its end: what was said and done, turn by turn. */
+/** The transcript of a session, turn by turn, opened at its end. */
 export function Transcript() {
   const { profile = "", id = "" } = useParams({ strict: false }) as { profile?: string; id?: string };
   const { turn } = useSearch({ strict: false }) as { turn?: string };
-  // A new session begins at its own end, with nothing of the one before.
+  // With a key, another session starts at its own end and without state of the previous one.
   return <OpenTranscript key={`${profile} ${id}`} profile={profile} id={id} turn={turn} />;
 }
 
 interface OpenTranscriptProps {
   readonly profile: string;
   readonly id: string;
-  /** The turn that a search has found. */
+  /** The turn that a search found. */
   readonly turn: string | undefined;
 }
 
@@ -93,7 +93,7 @@ function OpenTranscript({ profile, id, turn }: OpenTranscriptProps) {
 const isOpen = (turn: Turn, open: { readonly id: string; readonly isAlive: boolean } | null) =>
   open?.id === turn.id ? (open.isAlive ? "alive" : "dead") : undefined;
 
-/** Loads what came before until the turn is there, and brings it into view once. */
+/** Loads earlier turns until this one is loaded, and scrolls to it once. */
 function useShowTurn(
   turn: string | undefined,
   isFound: boolean,
@@ -113,7 +113,7 @@ function useShowTurn(
   }, [turn, isFound, hasNextPage, isFetching]);
 }
 
-/** What other processes add arrives within a second: only the end is asked for. */
+/** Reads the end of the transcript again when another process adds to it. */
 function useLiveTurns(profile: string, id: string): void {
   const api = useApi();
   const live = useLive();

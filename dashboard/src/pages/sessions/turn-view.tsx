@@ -11,11 +11,11 @@ const w = words.sessions.turns;
 
 interface TurnViewProps {
   readonly turn: Turn;
-  /** Of the session, below `api/`. */
+  /** The path of the session below `api/`. */
   readonly path: string;
-  /** Whether it runs, and whether the process that runs it does. */
+  /** Whether the turn is running, and whether its process is alive. */
   readonly isOpen: "alive" | "dead" | undefined;
-  /** Found by a search. */
+  /** A search found this turn. */
   readonly isMarked: boolean;
 }
 
@@ -24,7 +24,7 @@ type Piece =
   | Extract<Entry, { type: "user" }>
   | { readonly type: "steps"; readonly key: number; readonly steps: Step[] };
 
-/** One message of a person, and everything until the answer. */
+/** One message of a person and everything up to the answer. */
 export const TurnView = memo(function TurnView({ turn, path, isOpen, isMarked }: TurnViewProps) {
   const { id, entries, isUndone, isCompacted, outcome, reason } = turn;
   const note = outcome === null ? undefined : w.outcomes[outcome];
@@ -55,7 +55,7 @@ export const TurnView = memo(function TurnView({ turn, path, isOpen, isMarked }:
   );
 });
 
-/** Steps in a row belong together, until a person says something. */
+/** Groups consecutive steps, until the next message of a person. */
 function gather(entries: readonly Entry[]): readonly Piece[] {
   const pieces: Piece[] = [];
   for (const entry of entries) {
@@ -82,7 +82,7 @@ function Said({ entry }: { readonly entry: Extract<Entry, { type: "user" }> }) {
   );
 }
 
-/** What the model said, with the calls between its words folded to a line each. */
+/** The text of the model, with the calls in between folded to one line each. */
 function Done({ steps, path }: { readonly steps: readonly Step[]; readonly path: string }) {
   const parts: (Step | { readonly key: number; readonly calls: readonly Call[] })[] = [];
   let calls: Call[] = [];

@@ -1,21 +1,21 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 
 interface EndOfPage {
-  /** Whether there is something to show. */
+  /** Whether there is content. */
   readonly isReady: boolean;
-  /** The first thing that is shown; when it changes, something was added before it. */
+  /** Identifies the first item; a change means that earlier ones were added. */
   readonly first: string | undefined;
-  /** Does not go to the end at first, because something else is shown. */
+  /** Does not scroll to the end at first, because another place is to be shown. */
   readonly hold: boolean;
-  /** The beginning of what is loaded is near. */
+  /** Called near the beginning of the loaded content. */
   onTop(): void;
 }
 
 const NEAR_PX = 60;
 
 /**
- * Keeps the window at the end of what grows, but only while it is there: who scrolls up stays where they are. What is added
- * before moves nothing.
+ * Keeps the window at the end of growing content, but only while it is there: after scrolling up, it stays. Content that is
+ * added at the top does not move what is visible.
  */
 export function useEndOfPage({ isReady, first, hold, onTop }: EndOfPage) {
   const content = useRef<HTMLDivElement>(null);

@@ -9,7 +9,7 @@ import { sessionPath, sessionQuery } from "./session-queries.ts";
 
 const w = words.sessions.actions;
 
-/** What a person can change about a session. */
+/** The changes that a person can make to a session. */
 export function useSessionChanges({ profile, id }: Pick<Session, "profile" | "id">) {
   const api = useApi();
   const client = useQueryClient();

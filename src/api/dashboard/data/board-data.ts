@@ -12,41 +12,41 @@ import type { WorkspaceFacts } from "../../../board/workspaces/describe-workspac
 import type { WorktreeDiff } from "../../../board/workspaces/git/diff-worktree.ts";
 import type { BoardFinding, LastCall, NewBoard } from "../../contract/boards.ts";
 
-/** The boards of a home or a server, each opened once and kept open. */
+/** The boards of a home or a database server. Each is opened once and kept open. */
 export interface BoardData {
   /** The slugs, the default board first. */
   list(signal: AbortSignal): Promise<readonly string[]>;
   /** Throws `board-not-found`. */
   open(slug: string, signal: AbortSignal): Promise<DashboardBoard>;
-  /** Returns false if there is a board of that name already. */
+  /** Returns false if a board of that name already exists. */
   create(board: NewBoard, signal: AbortSignal): Promise<boolean>;
   /** Removes a board without running tasks; its data is kept. */
   remove(slug: string, signal: AbortSignal): Promise<void>;
 }
 
-/** One board, with everything that a person can do to it. */
+/** One board and everything that a person can do to it. */
 export interface DashboardBoard {
   readonly store: BoardStore;
-  /** The board for the person who uses this machine. */
+  /** The operations of the board, done in the name of the user of this machine. */
   readonly client: BoardClient;
   readonly files: AttachmentFolders;
-  /** As the settings are now. */
+  /** Read again at each call. */
   settings(): Promise<BoardSettings>;
   /** The profiles of this home. */
   profiles(): Promise<readonly string[]>;
-  /** The last call of the agents of some runs, by the id of the run; only of runs on this host. */
+  /** The last call of the agent in each of these runs, by the id of the run; only for runs on this host. */
   lastCalls(
     runs: readonly Pick<OpenRun, "id" | "profile" | "sessionId">[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, LastCall>>;
-  /** When running workers got comments as notes, by the number of the comment. */
+  /** When a running worker received each comment as a note, by the number of the comment. */
   commentsRead(runs: readonly Run[], signal: AbortSignal): Promise<ReadonlyMap<number, number>>;
   explain(taskId: string, signal: AbortSignal): Promise<Explanation>;
-  /** Problems of the open tasks, and why each one does not go on. */
+  /** Problems of open tasks: why each does not continue. */
   findProblems(signal: AbortSignal): Promise<readonly BoardFinding[]>;
-  /** Makes one pass of a dispatcher with the limits of the settings; returns how many tasks it started. */
+  /** Runs one dispatcher pass within the limits of the settings, and returns how many tasks it started. */
   dispatch(signal: AbortSignal): Promise<number>;
-  /** Throws for a task whose worker could not be started. */
+  /** Throws if the worker of a new task could not be started. */
   requireStartable(task: NewTask, signal: AbortSignal): Promise<void>;
   /** Answers the question that the worker of the last run asked, if it asked one. */
   answerQuestion(
@@ -56,20 +56,20 @@ export interface DashboardBoard {
   ): Promise<AnsweredQuestion | undefined>;
   /** Ends the run of a task and its processes. */
   endRun(taskId: string, signal: AbortSignal): Promise<Reclaimed>;
-  /** Lets a task start now although it should wait after its last attempt. */
+  /** Lets a task start now, without the delay after its last attempt. */
   unguard(taskId: string, signal: AbortSignal): Promise<Task>;
-  /** Removes what an ended task no longer needs. A failure is logged, because the task has ended anyway. */
+  /** Removes what an ended task no longer needs. A failure is only logged: the task has ended regardless. */
   cleanUpAfter(taskId: string): Promise<void>;
   workspace(task: Task, signal: AbortSignal): Promise<WorkspaceFacts>;
-  /** What the worktree of a task has that its branch did not begin with, on this host. */
+  /** The changes in the worktree of a task since its branch began, if the worktree is on this host. */
   diff(taskId: string, signal: AbortSignal): Promise<TaskDiff>;
   /** Replaces secrets in the output of a worker. */
   redact(text: string): string;
-  /** The runs of a task whose log is on this host. */
+  /** The runs of a task whose logs are on this host. */
   loggedRuns(taskId: string): readonly number[];
   /** The path of the log of a run on this host. */
   logPath(taskId: string, runId: number): string;
-  /** A watch on the events that any process writes. */
+  /** Watches the events that any process writes. */
   watch(): BoardWatch;
 }
 
@@ -90,6 +90,6 @@ export interface AnsweredQuestion {
   readonly id: string;
   readonly profile: string;
   readonly state: string;
-  /** The answer in full, if a number stood for a choice. */
+  /** The full text of the answer, if the person gave only the number of a choice. */
   readonly answer: string | undefined;
 }

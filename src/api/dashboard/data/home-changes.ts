@@ -1,4 +1,4 @@
-/** Tells that something was written to a board or to the sessions of a home, by any process. */
+/** Reports writes of any process to the boards and sessions of a home. */
 export interface HomeChanges {
   watch(signal: AbortSignal): Promise<HomeWatch>;
 }

@@ -12,11 +12,11 @@ export interface ProfileData {
   sessions(profile: string): Promise<SessionStore>;
   /** Settings that pages show. */
   facts(profile: string): Promise<ProfileFacts>;
-  /** The sandboxes of a profile; asks the engine at most every few seconds. */
+  /** The sandboxes of a profile. The engine's answer is reused for a few seconds. */
   sandboxes(profile: string, signal: AbortSignal): Promise<readonly SandboxRow[]>;
   /** The questions that wait, of all profiles whose sessions exist. */
   waiting(): Promise<readonly WaitingQuestion[]>;
-  /** Stores a person's answer; unblocks the task that waits for it. Throws `approval-not-found` or `approval-answered`. */
+  /** Stores a person's answer and unblocks the task that waits for it. Throws `approval-not-found` or `approval-answered`. */
   answer(id: string, reply: ApprovalReply, signal: AbortSignal): Promise<WaitingQuestion>;
   /** The sessions of all profiles that have any. */
   knownSessions(): Promise<readonly SessionSource[]>;
@@ -27,7 +27,7 @@ export interface ProfileData {
 }
 
 export interface ProfileFacts {
-  /** Problems of the settings, as lines. */
+  /** One entry for each problem of the settings. */
   readonly problems: readonly { readonly text: string; readonly hint: string }[];
   /** US dollars a day; null means no limit. */
   readonly dailyCapUsd: number | null;

@@ -35,7 +35,7 @@ export const accessRoutes: readonly DashboardRoute[] = [
       throw new ApiError(
         401,
         "code_refused",
-        "This link does not sign in: it was used, is older than ten minutes, or is not from here.",
+        "This link is not valid: it was used before, is older than ten minutes, or is from another server.",
         undefined,
         "Run `hermes dashboard link` for a new one.",
       );
@@ -52,7 +52,7 @@ export const accessRoutes: readonly DashboardRoute[] = [
       const { access, signIns } = parts;
       const { name, password } = call.body;
       if (!(await access.account?.check(name, password)))
-        throw new ApiError(401, "password_refused", "This name and password do not sign in.");
+        throw new ApiError(401, "password_refused", "The name or the password is wrong.");
       return signedIn(call, parts, await signIns.add(name, DASHBOARD_SCOPES, call.disconnected), name);
     },
   }),

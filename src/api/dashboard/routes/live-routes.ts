@@ -3,13 +3,13 @@ import { aliveSchema } from "../../contract/health.ts";
 import { positionSchema } from "../../contract/position.ts";
 import { type DashboardRoute, dashboardRoute, LIVE_PATH } from "../dashboard-route.ts";
 
-/** The stream of events, and the proof of life. */
+/** The stream of events, and the liveness check. */
 export const liveRoutes: readonly DashboardRoute[] = [
   dashboardRoute({
     method: "GET",
     path: LIVE_PATH,
     scope: "none",
-    summary: "Whether the server answers, for supervisors",
+    summary: "Liveness check for supervisors",
     answer: aliveSchema,
     handle: () => ({ status: "ok" as const }),
   }),
@@ -17,7 +17,7 @@ export const liveRoutes: readonly DashboardRoute[] = [
     method: "GET",
     path: "/api/events",
     scope: "read",
-    summary: "Follow what changes, as server-sent events",
+    summary: "Follow changes as server-sent events",
     query: followSchema,
     handle({ signIn, query, headers, disconnected, cut }, { live }) {
       const last = positionSchema.safeParse(headers.get("Last-Event-ID")).data;

@@ -6,13 +6,13 @@ import { toCards } from "../../dashboard/routes/boards/card-view.ts";
 import { toEvents } from "../../dashboard/routes/boards/event-view.ts";
 import type { LiveSink, LiveSource } from "../live-source.ts";
 
-/** Changes that follow each other closely are one event. */
+/** Changes within this time become one event. */
 const GATHER_MS = 50;
-/** How often the last calls and the cost of running tasks are read, which no event of the board announces. */
+/** How often the last calls and costs of running tasks are read, for which the board has no events. */
 const RUNNING_MS = 2_000;
 const MAX_EVENTS = 50;
 
-/** Publishes the cards that any process changes, while a page shows the board. */
+/** Publishes changed cards, whichever process changed them, while a page shows the board. */
 export function createBoardSource(boards: Pick<BoardData, "open">): LiveSource {
   return {
     kind: "board",
@@ -54,7 +54,7 @@ async function followEvents(
   for (let after = from; ; ) {
     await watch.changed(signal);
     await systemClock.sleep(GATHER_MS, signal);
-    await watch.mark(signal); // before the read, so that what is written during it is seen next
+    await watch.mark(signal); // before the read, so that writes during the read are seen next time
     const changes = await board.store.changes(after, await board.settings(), signal);
     after = changes.lastEvent;
     sink.publish("board-change", await toChange(board, changes, signal));

@@ -8,9 +8,9 @@ import type { BoardData, DashboardBoard } from "../../dashboard/data/board-data.
 import { LOG_BYTES } from "../../dashboard/routes/boards/task-run-routes.ts";
 import type { LiveSink, LiveSource } from "../live-source.ts";
 
-/** Lines that follow each other closely are one event. */
+/** Lines within this time become one event. */
 const GATHER_MS = 50;
-/** How often the log is read although no write was announced, and whether its run has ended. */
+/** How often the log and the end of its run are checked even without a reported write. */
 const POLL_MS = 1_000;
 
 interface Followed {
@@ -19,7 +19,7 @@ interface Followed {
   readonly runId: number;
 }
 
-/** Publishes what the worker of a run prints on this host, while a page shows it. The topic is `run:BOARD/RUN`. */
+/** Publishes the output of a worker on this host, while a page shows it. The topic is `run:BOARD/RUN`. */
 export function createRunLogSource(boards: Pick<BoardData, "open">): LiveSource {
   return {
     kind: "run",

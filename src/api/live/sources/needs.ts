@@ -3,12 +3,12 @@ import type { DashboardData } from "../../dashboard/dashboard-parts.ts";
 import { collectNeeds } from "../../dashboard/routes/overview/collect-needs.ts";
 import type { LiveSource } from "../live-source.ts";
 
-/** At most this often; what needs a person may wait for a second. */
+/** The shortest time between two checks. */
 const PAUSE_MS = 1_000;
-/** Settings, limits and dispatchers that have exited announce nothing. */
+/** The longest time between two checks: changed settings, reached limits and exited dispatchers are not reported. */
 const RECHECK_MS = 15_000;
 
-/** Publishes what waits for a person whenever that changes, while any page is open. */
+/** Publishes what waits for a person when it changes, while any page is open. */
 export function createNeedsSource(data: DashboardData): LiveSource {
   return {
     kind: "always",

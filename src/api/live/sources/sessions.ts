@@ -4,14 +4,14 @@ import type { DashboardData } from "../../dashboard/dashboard-parts.ts";
 import { type SessionSource, toSession } from "../../dashboard/routes/sessions/session-view.ts";
 import type { LiveSink, LiveSource } from "../live-source.ts";
 
-/** At most this often: durable events of any process are seen within about a second. */
+/** The shortest time between two checks; with it, events of any process are seen within about a second. */
 const PAUSE_MS = 700;
-/** Turns that have ended without another message, and profiles that are new. */
+/** The longest time between two checks, to notice new profiles and turns that end without a message. */
 const RECHECK_MS = 15_000;
-/** The newest sessions are compared, which are those that lists begin with. */
+/** How many of the newest sessions are compared; they are the first ones of the list. */
 const COMPARED = 50;
 
-/** Publishes the sessions that any process changes, and which of their turns have grown. */
+/** Publishes changed sessions, whichever process changed them, and which of them have longer turns. */
 export function createSessionSource(data: DashboardData): LiveSource {
   return {
     kind: "always",
@@ -42,19 +42,19 @@ export function createSessionSource(data: DashboardData): LiveSource {
 
 interface Seen {
   readonly lastMessage: number;
-  /** What is known of each compared session. */
+  /** The last known state of each compared session. */
   readonly sessions: ReadonlyMap<string, Known>;
 }
 
 interface Known {
-  /** What a list tells at no cost; only if it differs, or a message was added, is the rest read. */
+  /** The fields that the list contains anyway. The rest is read only if they differ. */
   readonly summary: string;
   readonly isRunning: boolean;
 }
 
 interface Following {
   readonly changes: Awaited<ReturnType<DashboardData["changes"]["watch"]>>;
-  /** What is known of each profile; a profile whose first sessions are new is missing. */
+  /** The last known state of each profile; a new profile is missing. */
   readonly seen: Map<string, Seen>;
   readonly sink: LiveSink;
 }

@@ -32,7 +32,7 @@ async function create(home: DashboardHome, title: string) {
   return (await home.ask(createdTaskSchema, "POST", "boards/default/tasks", { json })).task;
 }
 
-test("changes of a board that follow each other closely are one event with the changed cards and new counts", async () => {
+test("changes of a board in quick succession are one event with the changed cards and new counts", async () => {
   await using home = await openDashboardHome();
   const old = await create(home, "old");
   await using live = await follow(createBoardSource(home.data.boards), "default", "board-change");

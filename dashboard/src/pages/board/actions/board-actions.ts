@@ -16,7 +16,7 @@ import { type MoveChoice, undoOf } from "../model/moves.ts";
 
 const { board: text } = words;
 
-/** One verb for some tasks, with the column that it is expected to lead to. */
+/** One move for some tasks, with the column that it should lead to. */
 export interface PlannedMove {
   readonly ids: readonly string[];
   readonly body: TaskMove;
@@ -26,19 +26,19 @@ export interface PlannedMove {
 /** Fields of a card that can be changed without opening the task. */
 export type CardEdit = { readonly priority: number } | { readonly assignee: string | null };
 
-/** A task that stayed as it was, and why. */
+/** A task that was not changed, and why. */
 export interface RefusedTask {
   readonly id: string;
   readonly title: string;
   readonly why: string;
 }
 
-/** Changes of cards: shown at once, sent, and undone with the server's sentence if it refuses. */
+/** Changes to cards: shown at once, then sent, and reverted with the server's message if it refuses. */
 export interface BoardActions {
   move(plan: readonly PlannedMove[]): Promise<void>;
   edit(ids: readonly string[], edit: CardEdit): Promise<void>;
   hold(ids: readonly string[], hold: boolean): Promise<void>;
-  /** A move that asks nothing, and where the tasks are expected to go; undefined if they stay where they are. */
+  /** Sends a move that needs no answers. `to` is the column that the tasks go to; undefined if they stay. */
   send(ids: readonly string[], body: TaskMove, to: Status | undefined): Promise<void>;
 }
 
@@ -47,11 +47,11 @@ interface Parts {
   readonly slug: string;
   readonly store: BoardStore;
   readonly toasts: Toasts;
-  /** Shows the tasks of a bulk change that were refused. */
+  /** Called with the refused tasks of a bulk change. */
   onRefused(tasks: readonly RefusedTask[]): void;
 }
 
-/** Why a move was refused. The tasks in the way are named as the board names them. */
+/** Why a move was refused, with the numbers and titles of the tasks in the way. */
 function refusalOf(error: unknown): string {
   const { tasks } = (error instanceof Problem ? (error.details ?? {}) : {}) as Partial<RefusedMove>;
   if (tasks === undefined || tasks.length === 0) return sentenceOf(error);
@@ -82,7 +82,7 @@ export function createBoardActions({ api, slug, store, toasts, onRefused }: Part
     }
   }
 
-  /** "Moved to Ready, 2 of 3": what the server made of it, which may be another column than the one asked for. */
+  /** "Moved to Ready, 2 of 3". The server may have chosen another column than the requested one. */
   function sentenceFor(card: Card): string {
     if (card.status === "archived") return text.archivedToast;
     const { ids, count } = store.column(card.status);
@@ -91,7 +91,7 @@ export function createBoardActions({ api, slug, store, toasts, onRefused }: Part
     return place > 0 ? text.moved(column, place, count) : text.movedElsewhere(column);
   }
 
-  /** Sends one change for several tasks; each task is answered alone. */
+  /** Sends one change for several tasks; each has its own result. */
   async function sendMany(
     ids: readonly string[],
     change: { readonly move: TaskMove } | { readonly edit: TaskEdit },

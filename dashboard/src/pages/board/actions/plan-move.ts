@@ -2,24 +2,24 @@ import type { Card, Status } from "../../../../../src/api/contract/boards.ts";
 import type { TaskMove } from "../../../../../src/api/contract/tasks.ts";
 import { choiceFor, type MoveChoice, type MoveQuestion, type Refusal } from "../model/moves.ts";
 
-/** A move of some cards to one column, before anything was asked. */
+/** A requested move of some cards to one column. */
 export interface MoveIntent {
   readonly to: Status;
   readonly groups: readonly { readonly choice: MoveChoice; readonly cards: readonly Card[] }[];
   readonly refused: readonly { readonly card: Card; readonly refusal: Refusal }[];
   readonly question: MoveQuestion | undefined;
-  /** Whether a worker is stopped by it. */
+  /** Whether it stops a worker. */
   readonly endsRun: boolean;
 }
 
-/** What a person said when asked. */
+/** A person's answers to the questions of a move. */
 export interface MoveAnswers {
   readonly text?: string;
   readonly reviewer?: string;
   readonly at?: number;
 }
 
-/** The questions in the order of their weight: of several, the weightiest is asked. */
+/** Questions by importance; if a move has several, only the first is asked. */
 const WEIGHT: readonly MoveQuestion[] = [
   "summary",
   "confirm",
@@ -49,7 +49,7 @@ export function planMove(cards: readonly Card[], to: Status): MoveIntent {
   };
 }
 
-/** The body of a move, from what was asked. */
+/** The body of a move with its answers. */
 export function bodyOf({ move }: MoveChoice, { text = "", reviewer = "", at = 0 }: MoveAnswers): TaskMove {
   const words = text.trim();
   switch (move) {

@@ -24,7 +24,7 @@ interface BoardBarProps {
   onNewTask(): void;
 }
 
-/** The name of the board with its menus, and what is done with the whole board. */
+/** The name of the board, its menus and its actions. */
 export function BoardBar(props: BoardBarProps) {
   const { slug, store, board, boards, mayWork, isFiltered } = props;
   const summary = useSummary(store);

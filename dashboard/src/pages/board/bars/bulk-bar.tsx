@@ -8,7 +8,7 @@ import styles from "./bars.module.css";
 
 const { board: text } = words;
 
-/** What is done with all selected cards at once. */
+/** The actions for all selected cards. */
 export function BulkBar() {
   const { marks, store, actions, statuses, board, requestMove } = useBoard();
   const selected = useSelected(marks);

@@ -21,7 +21,7 @@ import styles from "./bars.module.css";
 
 const { board: text } = words;
 
-/** Typing asks the server after this pause. */
+/** The pause in typing after which the server is asked. */
 const TYPED_MS = 150;
 
 interface FiltersProps {
@@ -30,7 +30,7 @@ interface FiltersProps {
   onSearch(change: { readonly [Key in keyof BoardSearch]?: BoardSearch[Key] | undefined }): void;
 }
 
-/** The filters; they are in the address, so that a filtered board can be sent to somebody. */
+/** The filters. They are part of the address, so that a link leads to the filtered board. */
 export function Filters({ search, board, onSearch }: FiltersProps) {
   const field = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(search.q ?? "");
@@ -156,7 +156,7 @@ function Views({ view, onView }: { readonly view: BoardView; onView(view: BoardV
   );
 }
 
-/** The columns of a phone: one is shown, the others are chips with their counts. */
+/** On a phone, which shows one column: a chip with the count of each column. */
 export function StatusChips({
   store,
   statuses,

@@ -14,12 +14,12 @@ const { board: text } = words;
 
 interface CardProps {
   readonly id: string;
-  /** Place in its column, for screen readers: only a part of a long column is in the document. */
+  /** Its place in the column, for screen readers, because a long column is only partly in the document. */
   readonly place: number;
   readonly of: number;
 }
 
-/** One task. Only what belongs to it is drawn again when it changes. */
+/** One task. A change draws only this card again. */
 export const Card = memo(function Card({ id, place, of }: CardProps) {
   const card = useCard(id);
   const { marks, openTask, openId } = useBoard();
@@ -80,7 +80,7 @@ export const Card = memo(function Card({ id, place, of }: CardProps) {
   );
 });
 
-/** Whether a card that enters the page may take the focus: a person who has gone elsewhere is not called back. */
+/** Whether a card that enters the page may take the focus: not if a person has moved it elsewhere. */
 function isFocusFree(): boolean {
   const { activeElement } = document;
   return (
@@ -119,10 +119,10 @@ export function Priority({ value }: { readonly value: number }) {
   );
 }
 
-/** Why it is where it is, in two words; or since when. */
+/** In two words why it is in its column, or since when. */
 function Short({ card }: { readonly card: CardView }) {
   if (card.run !== null) return <Elapsed since={card.run.startedAt} className={styles.elapsed} />;
-  // That nobody is assigned stands at the end of the card.
+  // The end of the card already says that it is unassigned.
   const { reason } = card;
   if (reason !== null && reason.kind !== "unassigned" && card.status !== "blocked")
     return <>{reasonText(reason)}</>;
@@ -186,7 +186,7 @@ function Title({
   );
 }
 
-/** What the agent of the run does at this moment. */
+/** The last call of the run. */
 function Tail({ card }: { readonly card: CardView }) {
   const call = card.run?.call ?? null;
   if (call === null) return <div className={styles.tail}>{text.calls.none}</div>;

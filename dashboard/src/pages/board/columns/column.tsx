@@ -16,7 +16,7 @@ const { board: text } = words;
 /** Heights of cards in a windowed column; a running or blocked card has one more line. */
 const HEIGHTS = { wide: { plain: 96, tall: 124 }, phone: { plain: 122, tall: 160 } };
 const GAP = 6;
-/** A pointer that only passes opens nothing. */
+/** How long the pointer must rest on a rail to open it. */
 const POINTED_MS = 350;
 
 interface ColumnProps {
@@ -24,7 +24,7 @@ interface ColumnProps {
   /** Whether the page has room for one column only. */
   readonly isRail: boolean;
   readonly isPhone: boolean;
-  /** The pointer, or a card in hand, rests on the rail. */
+  /** The pointer or a dragged card rests on the rail. */
   onPeek(): void;
   onLeave(): void;
   onOpen(): void;
@@ -32,8 +32,8 @@ interface ColumnProps {
 }
 
 /**
- * A column, or the narrow rail that it is while it is empty or closed. It stays one element, so that a card can be dropped on
- * a rail that opens under it.
+ * A column, or a narrow rail while it is empty or closed. Both are the same element, so that a card can be dropped on a rail
+ * that opens under it.
  */
 export function Column({ status, isRail, isPhone, onPeek, onLeave, onOpen, onClose }: ColumnProps) {
   const { count } = useColumn(status);
@@ -106,7 +106,7 @@ function Head({ status, onClose }: { readonly status: Status; onClose(): void })
   );
 }
 
-/** The cards of a column; of a long one, only those around the visible part are in the document. */
+/** The cards of a column. Of a long column, only those around the visible part are in the document. */
 function Cards({ status, isPhone }: { readonly status: Status; readonly isPhone: boolean }) {
   const { loadMore, marks } = useBoard();
   const { count, ids, next } = useColumn(status);
@@ -124,7 +124,7 @@ function Cards({ status, isPhone }: { readonly status: Status; readonly isPhone:
     if (next !== null && view.end > ids.length) loadMore(status);
   }, [next, view.end, ids.length, loadMore, status]);
 
-  // The keyboard may go to a card that is not in the document yet.
+  // The keyboard can move to a card that is not in the document yet.
   const focused = useSyncExternalStore(
     (listener) => marks.subscribe("*", listener),
     () => (isWindowed ? marks.focused() : undefined),
@@ -165,7 +165,7 @@ function Cards({ status, isPhone }: { readonly status: Status; readonly isPhone:
   );
 }
 
-/** The shape of a card that is still on its way. */
+/** The placeholder of a card that is being loaded. */
 export function Bone() {
   return (
     <li className={styles.bone} aria-hidden="true">

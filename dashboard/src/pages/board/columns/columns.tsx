@@ -10,16 +10,16 @@ import styles from "./columns.module.css";
 interface ColumnsProps {
   /** The one column that a phone shows. */
   readonly phoneStatus: Status | undefined;
-  /** A finger has gone sideways: to the next column, or the one before. */
+  /** A finger swiped to the next or the previous column. */
   onSwipe(by: 1 | -1): void;
 }
 
-/** Pixels that a finger goes for a swipe. */
+/** How far a finger moves sideways in a swipe, in pixels. */
 const SWIPE = 60;
 const STORED = "hermes-columns";
 type Chosen = Partial<Record<Status, "open" | "closed">>;
 
-/** The board as columns. The keys of 3.2 act on the card that has the focus. */
+/** The board as columns. Keys act on the card that has the focus. */
 export function Columns({ phoneStatus, onSwipe }: ColumnsProps) {
   const tools = useBoard();
   const { store, marks, actions, statuses, mayWork } = tools;
@@ -71,7 +71,7 @@ export function Columns({ phoneStatus, onSwipe }: ColumnsProps) {
     else tools.openMenu({ kind: action.kind, ids, anchor });
   };
 
-  /** Shift and an arrow select the card and the one that they go to. */
+  /** Selects the card and the next one, for Shift with an arrow. */
   function extendSelection(id: string, key: "j" | "k"): void {
     const plain = { key, shiftKey: false, ctrlKey: false, metaKey: false, altKey: false };
     const next = actionOf(plain, grid(), id, true);
@@ -118,10 +118,10 @@ export function Columns({ phoneStatus, onSwipe }: ColumnsProps) {
   );
 }
 
-/** Columns of their smallest width that fit beside each other. */
+/** The smallest width of a column with its gap. */
 const SMALLEST = 196 + 8;
 
-/** How many columns there is room for, before the first paint and whenever the window changes. */
+/** How many columns fit, measured before the first paint and whenever the window changes. */
 function useRoom(root: RefObject<HTMLElement | null>): number | undefined {
   const [room, setRoom] = useState<number>();
   useLayoutEffect(() => {

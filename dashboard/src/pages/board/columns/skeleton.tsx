@@ -4,7 +4,7 @@ import styles from "./columns.module.css";
 
 const SHAPE = [3, 2, 3, 2, 1, 4] as const;
 
-/** The shape of a board, until its first answer. */
+/** The placeholder of a board until its cards are loaded. */
 export function Skeleton() {
   return (
     <div className={styles.columns} role="status" aria-label={words.shell.loading}>

@@ -20,7 +20,7 @@ interface BoardDialogProps {
   readonly slug: string;
   readonly name: string;
   onClose(): void;
-  /** Goes to a board; without a name to the first one there is. */
+  /** Goes to a board; without a name, to the first one. */
   onGo(slug: string | undefined): void;
 }
 
@@ -100,7 +100,7 @@ export function BoardDialog({ kind, slug, name, onClose, onGo }: BoardDialogProp
   );
 }
 
-/** The tasks of a bulk change that the server refused, each with its sentence. */
+/** The refused tasks of a bulk change, each with the reason. */
 export function RefusedTasks({
   tasks,
   onClose,

@@ -19,7 +19,7 @@ const { board: text } = words;
 const { create } = text;
 const DRAFT = "new";
 
-/** Creates a task. Every control ends in the request; what is typed survives closing the dialog. */
+/** The dialog for a new task. The typed text survives closing it. */
 export function CreateTask({ onClose }: { onClose(): void }) {
   const { slug, board, openTask } = useBoard();
   const api = useApi();

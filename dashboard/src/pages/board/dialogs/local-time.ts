@@ -1,4 +1,4 @@
-/** A time as a field of the browser takes it: local, to the minute. */
+/** A time as the value of a `datetime-local` field. */
 export function localTime(at: number): string {
   const date = new Date(at);
   const two = (value: number): string => String(value).padStart(2, "0");
@@ -6,7 +6,7 @@ export function localTime(at: number): string {
   return `${day}T${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** Times that people often mean. */
+/** Suggested times. */
 export function soonTimes(now: number): { hour: number; tomorrow: number; monday: number } {
   const morning = (days: number): number => {
     const date = new Date(now);

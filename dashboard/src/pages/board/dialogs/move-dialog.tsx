@@ -10,7 +10,7 @@ import { localTime, soonTimes } from "./local-time.ts";
 
 const { board: text } = words;
 
-/** Asks what a move needs: a confirmation, a reason, a time, a reviewer. */
+/** Asks for what a move needs: a confirmation, a reason, a time or a reviewer. */
 export function MoveDialog({
   intent,
   onAnswer,

@@ -17,7 +17,7 @@ export interface FoundTask {
 
 const SHOWN = 8;
 
-/** Finds tasks of the board by a number or a word. */
+/** A field that finds tasks of the board by number or word. */
 export function TaskFinder({
   slug,
   label,

@@ -1,7 +1,7 @@
 import type { Status } from "../../../../../src/api/contract/boards.ts";
 import { choiceFor, type Refusal } from "../model/moves.ts";
 
-/** The cards that are in hand, with the columns that they came from. */
+/** The dragged cards, with the columns that they came from. */
 export interface Drag {
   readonly ids: readonly string[];
   readonly from: readonly Status[];
@@ -29,7 +29,7 @@ export function createDragState(): DragState {
   };
 }
 
-/** What a column says to the cards in hand: some can be dropped here, or why none can. */
+/** Whether at least one of the dragged cards can be dropped on a column, or why none can. */
 export function dropAnswer({ from }: Drag, to: Status): "allowed" | Refusal {
   let refusal: Refusal = "here";
   for (const status of from) {

@@ -5,7 +5,7 @@ import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";
 import styles from "./drag.module.css";
 
-/** Lets a card be dragged with a mouse; with it, all selected cards if it is one of them. */
+/** Makes a card draggable with the mouse. Dragging a selected card drags the whole selection. */
 export function useCardDrag(id: string, element: RefObject<HTMLElement | null>): "dragged" | undefined {
   const { drag, marks, store, mayWork } = useBoard();
   const [isDragged, setDragged] = useState(false);
@@ -44,7 +44,7 @@ export function useCardDrag(id: string, element: RefObject<HTMLElement | null>):
   return isDragged ? "dragged" : undefined;
 }
 
-/** What follows the pointer: a copy of the card, with the number of cards in hand. */
+/** The image at the pointer: a copy of the card, with the number of dragged cards. */
 function ghostOf(card: HTMLElement, count: number): HTMLElement {
   const { width, height } = card.getBoundingClientRect();
   const ghost = document.createElement("div");

@@ -6,12 +6,12 @@ import type { Refusal } from "../model/moves.ts";
 import { dropAnswer } from "./drag-state.ts";
 
 export interface ColumnDrop {
-  /** What the column says while cards are in hand; undefined otherwise. */
+  /** Whether the dragged cards can be dropped here; undefined while none are dragged. */
   readonly answer: "allowed" | Refusal | undefined;
   readonly isOver: boolean;
 }
 
-/** Lets cards be dropped on a column. What happens is decided when they are dropped, from where they are then. */
+/** Makes a column a drop target. A drop is judged by the columns in which the cards are at that time. */
 export function useColumnDrop(status: Status, element: RefObject<HTMLElement | null>): ColumnDrop {
   const { drag, requestMove } = useBoard();
   const [isOver, setOver] = useState(false);

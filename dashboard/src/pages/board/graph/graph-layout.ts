@@ -11,7 +11,7 @@ export interface GraphLayout {
   readonly width: number;
   readonly height: number;
   readonly nodes: readonly GraphNode[];
-  /** Lines from a task to the ones that wait for it. */
+  /** Lines from a task to those that wait for it. */
   readonly edges: readonly {
     readonly key: string;
     readonly path: string;
@@ -22,7 +22,7 @@ export interface GraphLayout {
 
 export const NODE = { width: 208, height: 46 };
 
-/** Tasks in layers: each stands to the right of those that it waits for. */
+/** Arranges tasks in layers, each to the right of those that it waits for. */
 export function layOutGraph({ tasks, links }: Pick<LinksAnswer, "tasks" | "links">): GraphLayout {
   const graph = new graphlib.Graph();
   graph.setGraph({ rankdir: "LR", nodesep: 14, ranksep: 54, marginx: 24, marginy: 24 });

@@ -30,7 +30,7 @@ export function GraphView() {
   const at = data?.at;
   useEffect(() => {
     if (at === undefined) return;
-    // Links change seldom; the boxes take what changed of a task from the event itself.
+    // Only these events change links; other changes reach the nodes through the store.
     return live.follow(`board:${slug}`, at, ({ data: change }) => {
       const { events } = change as { events?: readonly { kind: string }[] };
       if (events?.some(({ kind }) => LINKING.has(kind))) void refetch();
@@ -100,7 +100,7 @@ export function GraphView() {
   );
 }
 
-/** A task of the graph; where its card is loaded, it changes with it. */
+/** A task in the graph, kept current if its card is loaded. */
 function Node({ node: { id, x, y }, task }: { readonly node: GraphNode; readonly task: TaskName }) {
   const { openId, openTask, hrefOf } = useBoard();
   const card = useCard(id);

@@ -2,6 +2,8 @@ import { useEffect, useRef, useState } from "react";
 import type { Status } from "../../../../../src/api/contract/boards.ts";
 import { Icon } from "../../../components/icon.tsx";
 import { Ago } from "../../../components/time.tsx";
+import { useKeys } from "../../../shell/keys.tsx";
+import { moveToRow } from "../../../shell/move-to-row.ts";
 import { money } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard, useCard, useIsSelected, useSummary } from "../board-context.tsx";
@@ -14,9 +16,9 @@ const { board: text } = words;
 const { list } = text;
 const ROW = 34;
 
-/** The same tasks as a table, column after column. Only the rows around the visible part are in the document. */
+/** The tasks as a table, column by column. Only the rows around the visible part are in the document. */
 export function ListView() {
-  const { store, statuses, loadMore } = useBoard();
+  const { store, statuses, loadMore, openId } = useBoard();
   const { counts } = useSummary(store);
   const [scrollTop, setScrollTop] = useState(0);
   const scroller = useRef<HTMLDivElement>(null);
@@ -24,6 +26,12 @@ export function ListView() {
   const count = sections.reduce((sum, section) => sum + section.count, 0);
   const view = rowWindow({ count, rowHeight: ROW, scrollTop });
   const rows = rowsOf(sections, view.first, view.end);
+
+  const move = (step: 1 | -1) => (): boolean => {
+    if (openId === undefined) moveToRow(step);
+    return openId === undefined;
+  };
+  useKeys({ j: move(1), ArrowDown: move(1), k: move(-1), ArrowUp: move(-1) });
 
   useEffect(() => {
     for (const { status, first, end } of rows) {
@@ -76,7 +84,7 @@ interface Section {
   readonly count: number;
 }
 
-/** What needs a person comes first, what is done comes last. */
+/** Tasks that need a person come first, done ones last. */
 const ORDER: readonly Status[] = [
   "blocked",
   "review",
@@ -99,7 +107,7 @@ function sectionsOf(
   }));
 }
 
-/** The rows of a window, as pieces of the sections. */
+/** Splits a window of rows into ranges of the sections. */
 function rowsOf(
   sections: readonly Section[],
   from: number,
@@ -114,7 +122,7 @@ function rowsOf(
   });
 }
 
-/** A row whose card is still on its way is a bone. */
+/** A row of the table; a placeholder while its card is being loaded. */
 function Row({ id = "" }: { readonly id: string | undefined }) {
   const card = useCard(id);
   const { hrefOf, openTask, marks } = useBoard();
@@ -123,6 +131,7 @@ function Row({ id = "" }: { readonly id: string | undefined }) {
   return (
     <tr
       aria-selected={isSelected}
+      data-row-of="tasks"
       className={`${styles.row} ${card.changes > 0 ? "changed" : ""}`}
       onClick={(event) => {
         if (event.metaKey || event.ctrlKey) return;
@@ -134,7 +143,7 @@ function Row({ id = "" }: { readonly id: string | undefined }) {
       <td>
         <div className={styles.task}>
           <span className="mono faint">{text.number(card.seq)}</span>
-          <a href={hrefOf(id)} className="clip">
+          <a href={hrefOf(id)} className="clip" data-row="">
             {card.title}
           </a>
         </div>

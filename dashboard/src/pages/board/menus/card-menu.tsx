@@ -10,7 +10,7 @@ import { copyItems } from "./copy-items.ts";
 const { board: text } = words;
 const PRIORITIES = [0, 1, 2, 3] as const;
 
-/** The menu of one card, or of the selected ones: everything that dragging does, and more. */
+/** The menu of one card or of the selected ones. It can do everything that dragging can. */
 export function CardMenu({ request, onClose }: { readonly request: CardMenuRequest; onClose(): void }) {
   const tools = useBoard();
   const toasts = useToasts();
@@ -89,7 +89,7 @@ export function CardMenu({ request, onClose }: { readonly request: CardMenuReque
   return <FloatingMenu key={kind} name={name} items={items} anchor={anchor} onClose={onClose} />;
 }
 
-/** Every column, with the reason why where a card cannot go. */
+/** An item for every other column, with the reason if a card cannot go there. */
 export function moveItems(
   cards: readonly Card[],
   statuses: readonly Status[],

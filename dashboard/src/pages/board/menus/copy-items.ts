@@ -5,7 +5,7 @@ import type { BoardTools } from "../board-context.tsx";
 
 const { board: text } = words;
 
-/** Copy the id or the address of a task; nothing on plain HTTP in a local network, where browsers have no clipboard. */
+/** Items that copy the id or the address of a task; none on plain HTTP in a local network, where browsers offer no clipboard. */
 export function copyItems(
   id: string,
   { hrefOf }: Pick<BoardTools, "hrefOf">,

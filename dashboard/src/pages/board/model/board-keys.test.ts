@@ -27,7 +27,7 @@ test("arrows and h j k l go to the neighbours and skip empty columns", () => {
     expect(actionOf(press(one), GRID, "d1", true)).toEqual(actionOf(press(other), GRID, "d1", true));
 });
 
-test("a card that has gone hands the keyboard to the first card", () => {
+test("if the focused card has been removed, keys start at the first card", () => {
   expect(step(GRID, "gone", 0, 1)).toBe("a1");
 });
 

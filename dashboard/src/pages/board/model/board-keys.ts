@@ -1,4 +1,4 @@
-/** The cards of the board as the keyboard sees them: columns that are open, each with its loaded cards in order. */
+/** The cards that the keyboard can reach: the open columns, each with its loaded cards in order. */
 export type CardGrid = readonly (readonly string[])[];
 
 export type BoardAction =
@@ -44,12 +44,12 @@ const LETTERS = {
   ".": "actions",
 } as const satisfies Record<string, BoardAction["kind"]>;
 
-/** Rows that Page Up and Page Down pass. */
+/** Rows that Page Up and Page Down skip. */
 const PAGE_ROWS = 8;
 
 /**
- * What a key does on the focused card; undefined when it does nothing here. With `letters` off, only keys that type nothing
- * act, as WCAG 2.1.4 asks for.
+ * The action of a key on the focused card; undefined if it has none. With `letters` off, keys that type a character have no
+ * action, as WCAG 2.1.4 demands.
  */
 export function actionOf(
   pressed: PressedKey,
@@ -81,7 +81,7 @@ function focus(id: string | undefined): BoardAction | undefined {
   return id === undefined ? undefined : { kind: "focus", id };
 }
 
-/** The card that many columns and rows away; sideways, empty columns are skipped and the row is kept as far as possible. */
+/** The card a number of columns or rows away. Sideways, it skips empty columns and stays in the same row if possible. */
 export function step(grid: CardGrid, from: string, columns: number, rows: number): string | undefined {
   const column = grid.findIndex((ids) => ids.includes(from));
   const here = grid[column];

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Card } from "../../../../../src/api/contract/boards.ts";
 import { assigneesOf, cardsQueryOf, matcherOf, parseSearch } from "./board-search.ts";
 
-test("an address is read, and what it does not know is ignored", () => {
+test("an address is read, and unknown values are ignored", () => {
   expect(
     parseSearch({ q: " login ", view: "list", tab: "log", sort: "title", archived: true, x: 1 }),
   ).toEqual({
@@ -16,7 +16,7 @@ test("an address is read, and what it does not know is ignored", () => {
   expect(parseSearch({ q: 12 })).toEqual({ q: "12" });
 });
 
-test("the unassigned are asked for by an empty name", () => {
+test("unassigned tasks are requested with an empty name", () => {
   expect(assigneesOf({ assignee: "coder,-,coder" })).toEqual(["coder", "-"]);
   expect(cardsQueryOf({ assignee: "coder,-", q: "x", view: "list" })).toEqual({ q: "x", assignee: "coder," });
 });

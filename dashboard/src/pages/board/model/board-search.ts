@@ -7,7 +7,7 @@ export type BoardOrder = (typeof ORDERS)[number];
 export const TABS = ["task", "log", "diff", "runs", "events"] as const;
 export type TaskTab = (typeof TABS)[number];
 
-/** What the address says about the board. What is left out has its usual value, so that addresses stay short. */
+/** The part of the address that describes the view of a board. Defaults are omitted, to keep addresses short. */
 export interface BoardSearch {
   readonly q?: string;
   /** Names separated by commas; "-" stands for unassigned tasks. */
@@ -19,7 +19,7 @@ export interface BoardSearch {
   readonly tab?: Exclude<TaskTab, "task">;
 }
 
-/** Reads an address; what is not understood is ignored. */
+/** Reads an address; unknown values are ignored. */
 export function parseSearch(search: Readonly<Record<string, unknown>>): BoardSearch {
   const text = (name: string): string | undefined => {
     const value = search[name];
@@ -47,14 +47,14 @@ export function parseSearch(search: Readonly<Record<string, unknown>>): BoardSea
 
 export const UNASSIGNED = "-";
 
-/** The chosen assignees; `UNASSIGNED` among them stands for tasks without one. */
+/** The chosen assignees; `UNASSIGNED` stands for tasks without one. */
 export const assigneesOf = ({ assignee }: BoardSearch): readonly string[] =>
   assignee === undefined ? [] : [...new Set(assignee.split(",").filter((name) => name !== ""))];
 
 export const hasFilter = ({ q, assignee, tenant }: BoardSearch): boolean =>
   q !== undefined || assignee !== undefined || tenant !== undefined;
 
-/** The query of the cards that an address asks for. */
+/** The query for the cards of an address. */
 export function cardsQueryOf(search: BoardSearch): CardsQuery {
   const names = assigneesOf(search).map((name) => (name === UNASSIGNED ? "" : name));
   return {
@@ -65,7 +65,7 @@ export function cardsQueryOf(search: BoardSearch): CardsQuery {
   };
 }
 
-/** Whether a card passes the filter, as the server decides it; undefined without a filter. */
+/** Whether a card matches the filter, by the same rules as on the server; undefined without a filter. */
 export function matcherOf(search: BoardSearch): ((card: Card) => boolean) | undefined {
   if (!hasFilter(search)) return undefined;
   const names = assigneesOf(search);

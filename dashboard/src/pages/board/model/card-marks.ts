@@ -1,19 +1,19 @@
 type Listener = () => void;
 
-/** What the person at this page has done to cards: which one has the keyboard, which ones are selected. */
+/** The card that the keyboard acts on, and the selected cards. */
 export interface CardMarks {
-  /** The card that the keyboard acts on. */
+  /** The card that keys act on. */
   focused(): string | undefined;
   isSelected(id: string): boolean;
   selected(): readonly string[];
-  /** Gives a card the keyboard; with `move`, the focus of the browser follows. */
+  /** Lets keys act on a card; with `move`, the card is to take the browser's focus too. */
   focus(id: string | undefined, move?: boolean): void;
-  /** Takes the order to move the browser's focus, once. */
+  /** Whether this card is to take the browser's focus; true once per request. */
   takeFocusOrder(id: string): boolean;
   toggle(id: string): void;
-  /** Selects these and nothing else. */
+  /** Replaces the selection. */
   select(ids: readonly string[]): void;
-  /** Subscribes to the marks of one card, or of all (`*`). */
+  /** Subscribes to changes for one card, or for all (`*`). */
   subscribe(id: string, listener: Listener): () => void;
 }
 

@@ -12,23 +12,23 @@ export const COLUMNS = [
   "done",
 ] as const satisfies readonly Status[];
 
-/** These are open even while they are empty: a board without them would not show where work goes. */
+/** Open even while empty, because they show the path of a task. */
 const ALWAYS_OPEN: ReadonlySet<Status> = new Set(["todo", "ready", "running", "done"]);
 
 export interface LayoutChoices {
   readonly counts: Readonly<Partial<Record<Status, number>>>;
-  /** Columns that a person has closed or opened; kept in the browser. */
+  /** Columns that a person has closed or opened, stored in the browser. */
   readonly chosen: Readonly<Partial<Record<Status, "open" | "closed">>>;
-  /** How many columns fit beside each other; undefined while that is not known. */
+  /** How many columns fit side by side; undefined before it is measured. */
   readonly room?: number | undefined;
-  /** Columns that are open for a moment: under the pointer, or because a card can be dropped there. */
+  /** The column that is open for a moment, because the pointer or a dragged card is over it. */
   readonly peeked: Status | undefined;
 }
 
-/** These give way first where there is not room for all: nothing in them can be done now. */
+/** Closed first when space is short, because nothing in them can be done now. */
 const QUIET: readonly Status[] = ["scheduled", "triage"];
 
-/** The columns that are narrow rails: empty ones, and quiet ones where there is no room, unless a person chose otherwise. */
+/** The columns that are shown as narrow rails: empty ones, and quiet ones if space is short, unless a person chose otherwise. */
 export function railsOf(
   statuses: readonly Status[],
   { counts, chosen, room = Number.POSITIVE_INFINITY, peeked }: LayoutChoices,

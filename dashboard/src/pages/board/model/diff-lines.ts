@@ -1,12 +1,12 @@
 export interface DiffLine {
   readonly kind: "file" | "hunk" | "added" | "removed" | "same" | "note";
   readonly text: string;
-  /** Numbers in the file before and after; null where the line does not exist. */
+  /** Line numbers before and after the change; null where the line does not exist. */
   readonly before: number | null;
   readonly after: number | null;
 }
 
-/** The lines of a unified diff with their numbers. Headers that repeat what the file line says are left out. */
+/** The lines of a unified diff with their numbers. Headers that repeat the file name are omitted. */
 export function parseDiff(text: string): readonly DiffLine[] {
   const lines: DiffLine[] = [];
   let before = 0;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createDrafts, forgetOldDrafts } from "./drafts.ts";
 
-/** As the storage of a browser; `full` refuses to keep anything, as a private window does. */
+/** Like the storage of a browser; `full` refuses every write, as in a private window. */
 function openStorage(full = false): Storage {
   const values = new Map<string, string>();
   return {
@@ -28,7 +28,7 @@ test("a draft survives the page, and each task has its own", () => {
   expect(createDrafts(storage, "default/t_1").get("body")).toBeUndefined();
 });
 
-test("where the browser keeps nothing, a draft lives as long as the page", () => {
+test("if the browser stores nothing, a draft lasts as long as the page", () => {
   for (const storage of [openStorage(true), undefined]) {
     const drafts = createDrafts(storage, "default/t_1");
     drafts.set("title", "new");
@@ -36,7 +36,7 @@ test("where the browser keeps nothing, a draft lives as long as the page", () =>
   }
 });
 
-test("drafts that nobody came back to are removed, and nothing else is", () => {
+test("only abandoned drafts are removed", () => {
   const storage = openStorage();
   createDrafts(storage, "a", () => 0).set("body", "old");
   createDrafts(storage, "b", () => 6 * 86_400_000).set("body", "newer");

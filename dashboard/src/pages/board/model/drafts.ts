@@ -1,7 +1,7 @@
-/** What a person has typed and not sent, by field. It survives events, a lost connection, and closing the drawer or the page. */
+/** Unsent text by field. It survives events, a lost connection, and closing the drawer or the page. */
 export interface Drafts {
   get(field: string): string | undefined;
-  /** Keeps a text; undefined or an unchanged text forgets it. */
+  /** Stores a text; undefined removes it. */
   set(field: string, text: string | undefined): void;
 }
 
@@ -14,7 +14,7 @@ interface Kept {
   readonly at: number;
 }
 
-/** Drafts of one task. Where the browser keeps nothing (a private window, a full disk), they live as long as the page. */
+/** Drafts of one task. If the browser cannot store them (a private window, a full disk), they last as long as the page. */
 export function createDrafts(
   storage: Storage | undefined,
   scope: string,
@@ -38,7 +38,7 @@ export function createDrafts(
         if (text === undefined) storage?.removeItem(keyOf(field));
         else storage?.setItem(keyOf(field), JSON.stringify({ text, at: now() } satisfies Kept));
       } catch {
-        // Kept in memory below.
+        // The copy in memory below remains.
       }
       if (text === undefined) memory.delete(field);
       else memory.set(field, text);
@@ -46,7 +46,7 @@ export function createDrafts(
   };
 }
 
-/** Removes drafts that nobody came back to. */
+/** Removes abandoned drafts. */
 export function forgetOldDrafts(storage: Storage, now: number): void {
   const keys = Array.from({ length: storage.length }, (_, index) => storage.key(index));
   for (const key of keys) {

@@ -3,7 +3,7 @@ import { appendLog, MAX_LINES, openLog, plainLine, prependLog } from "./log-buff
 
 const piece = (text: string, from: number, part = "a") => ({ text, from, to: from + text.length, part });
 
-test("pieces are joined in the middle of a line, and what is known already is skipped", () => {
+test("pieces are joined in the middle of a line, and known parts are skipped", () => {
   const log = openLog(piece("one\ntw", 10));
   const more = appendLog(log, piece("o\nthree\n", 16));
   expect(more?.lines).toEqual(["one", "two", "three", ""]);
@@ -17,7 +17,7 @@ test("a gap, an overlap or a rotated log is read again", () => {
   expect(appendLog(log, piece("x", 4, "b"))).toBeUndefined();
 });
 
-test("earlier lines go in front", () => {
+test("earlier lines are prepended", () => {
   expect(prependLog(openLog(piece("ree\n", 9)), piece("one\nth", 3)).lines).toEqual(["one", "three", ""]);
 });
 
@@ -27,7 +27,7 @@ test("only the last lines are kept", () => {
   expect(log.dropped).toBe(11);
 });
 
-test("colours, control characters and tricks with the direction of text are removed", () => {
+test("colours, control characters and marks that change the text direction are removed", () => {
   expect(plainLine("\x1b[31mred\x1b[0m \x1b]0;title\x07ok\x00\u202eevil")).toBe("red okevil");
   expect(plainLine("10%\r50%\r100%\r")).toBe("100%");
   expect(plainLine("tab\there")).toBe("tab\there");

@@ -1,23 +1,23 @@
-/** A piece of a log: the bytes `from` to `to` of what is kept of it. */
+/** A piece of a log: the bytes from `from` to `to` of its stored part. */
 export interface LogPiece {
   readonly text: string;
   readonly from: number;
   readonly to: number;
-  /** Changes when the beginning of the log was removed, so that offsets have moved. */
+  /** Changes when the start of the log is deleted, which moves all offsets. */
   readonly part: string;
 }
 
 export interface LogBuffer {
-  /** The complete lines, and the last one as far as it is written. */
+  /** The complete lines, and the last one even if it is incomplete. */
   readonly lines: readonly string[];
   readonly from: number;
   readonly to: number;
   readonly part: string;
-  /** Counts the lines that were dropped at the top, so that each line keeps its number. */
+  /** How many lines were dropped at the top; added to an index, it gives the number of a line. */
   readonly dropped: number;
 }
 
-/** More would make the page slow, and nobody reads them here. */
+/** More lines would make the page slow. */
 export const MAX_LINES = 5_000;
 
 export function openLog(piece: LogPiece): LogBuffer {
@@ -30,7 +30,7 @@ export function openLog(piece: LogPiece): LogBuffer {
   });
 }
 
-/** The log with what was appended; undefined when something is missing in between and the log must be read again. */
+/** Appends a piece; returns undefined if there is a gap and the log must be read again. */
 export function appendLog(log: LogBuffer, piece: LogPiece): LogBuffer | undefined {
   if (piece.part !== log.part) return undefined;
   if (piece.to <= log.to) return log;
@@ -41,7 +41,7 @@ export function appendLog(log: LogBuffer, piece: LogPiece): LogBuffer | undefine
   return trimLog({ ...log, lines, to: piece.to });
 }
 
-/** The log with the piece before it. */
+/** Prepends a piece. */
 export function prependLog(log: LogBuffer, piece: LogPiece): LogBuffer {
   if (piece.part !== log.part || piece.to !== log.from) return log;
   const earlier = piece.text.split("\n");
@@ -55,7 +55,7 @@ function trimLog(log: LogBuffer): LogBuffer {
   return { ...log, lines: log.lines.slice(excess), dropped: log.dropped + excess };
 }
 
-/** Escape sequences of a terminal: colours and movements, titles, single commands. */
+/** Escape sequences of a terminal: colours, cursor movements, titles and single commands. */
 const SEQUENCES = new RegExp(
   [
     String.raw`\x1b\[[0-?]*[ -/]*[@-~]`,
@@ -64,10 +64,10 @@ const SEQUENCES = new RegExp(
   ].join("|"),
   "g",
 );
-/** What is left of control characters, and what turns the direction of text around. */
+/** Remaining control characters, and characters that change the text direction. */
 const CONTROLS = /(?!\t)\p{Cc}|[\u202a-\u202e\u2066-\u2069]/gu;
 
-/** A line without colours, and without characters that would change the text around it. */
+/** A line without colours and control characters. */
 export function plainLine(line: string): string {
   const afterReturn = line.replace(/\r+$/, "");
   const visible = afterReturn.slice(afterReturn.lastIndexOf("\r") + 1);

@@ -21,7 +21,7 @@ test("nothing is dragged into running, and ending work asks first", () => {
   expect(choiceFor("running", "ready")).toMatchObject({ move: "reclaim", ask: "stop" });
 });
 
-test("a move is undone only where the way back leads to the same column", () => {
+test("a move can be undone only if another move leads back to the same column", () => {
   const card = (status: Status, more: Partial<Card> = {}) =>
     ({ status, notice: null, reviewer: null, ...more }) as Card;
   expect(undoOf(card("ready"), { move: "block", to: "blocked" })).toEqual({ move: "unblock" });
@@ -39,7 +39,7 @@ test("empty columns are rails until a person opens them or points at them", () =
   expect(rails({ chosen: { triage: "open", review: "closed" } })).toEqual(["scheduled", "blocked", "review"]);
 });
 
-test("where there is no room for all columns, the quiet ones give way first", () => {
+test("if not all columns fit, the quiet ones become rails first", () => {
   const counts = Object.fromEntries(COLUMNS.map((status) => [status, 1]));
   const rails = (room: number, chosen = {}) => [
     ...railsOf(COLUMNS, { counts, chosen, room, peeked: undefined }),

@@ -26,7 +26,7 @@ export type Refusal =
 
 type Choices = Partial<Record<Status, Omit<MoveChoice, "to">>>;
 
-/** The move that takes a card from one column to another. What is missing is refused, by the page and by the server. */
+/** The move that takes a card from one column to another. Pairs that are not listed are refused, here and on the server. */
 const MOVES: Readonly<Record<Status, Choices>> = {
   triage: { todo: { move: "specify" }, ready: { move: "promote" } },
   todo: { scheduled: { move: "schedule", ask: "time" }, ready: { move: "promote" } },
@@ -54,7 +54,7 @@ const MOVES: Readonly<Record<Status, Choices>> = {
   archived: { ready: { move: "reopen", ask: "confirm" } },
 };
 
-/** What dropping a card on a column would do, or why it does nothing. */
+/** What dropping a card on a column does, or why it is refused. */
 export function choiceFor(from: Status, to: Status): MoveChoice | { readonly refusal: Refusal } {
   if (to === "archived" && from !== "archived") return { move: "archive", to, ask: "confirm" };
   const choice = MOVES[from][to];
@@ -72,7 +72,7 @@ function refusalOf(from: Status, to: Status): Refusal {
   return to === "scheduled" ? "not-schedulable" : "not-ready-yet";
 }
 
-/** The move that brings a card back after one that was just made; undefined where there is none. */
+/** The move that undoes the last one; undefined if there is none. */
 export function undoOf(card: Card, { move }: MoveChoice): TaskMove | undefined {
   const { status, notice, reviewer } = card;
   if (move === "schedule" && (status === "ready" || status === "todo")) return { move: "unblock" };

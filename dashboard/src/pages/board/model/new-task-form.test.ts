@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { newTaskOf, parseForm } from "./new-task-form.ts";
 
-test("an empty form asks for nothing but a title", () => {
+test("an empty form sends only a title", () => {
   expect(newTaskOf({ ...parseForm(undefined), title: " Fix it " })).toEqual({ title: "Fix it" });
 });
 

@@ -1,6 +1,6 @@
 import type { NewTask } from "../../../../../src/api/contract/tasks.ts";
 
-/** What the dialog for a new task holds: the text of each field as it stands there. */
+/** The fields of the dialog for a new task, as typed. */
 export interface NewTaskForm {
   readonly title: string;
   readonly body: string;
@@ -8,7 +8,7 @@ export interface NewTaskForm {
   readonly priority: string;
   readonly parents: readonly { readonly id: string; readonly seq: number; readonly title: string }[];
   readonly start: "now" | "triage" | "hold" | "at";
-  /** Local time of the browser. */
+  /** In the browser's local time. */
   readonly at: string;
   readonly tenant: string;
   readonly model: string;
@@ -43,7 +43,7 @@ const EMPTY: NewTaskForm = {
   retries: "",
 };
 
-/** The form as it was left, or an empty one. */
+/** Reads a stored form; returns an empty one if there is none. */
 export function parseForm(draft: string | undefined): NewTaskForm {
   try {
     return { ...EMPTY, ...(JSON.parse(draft ?? "{}") as Partial<NewTaskForm>) };
@@ -52,7 +52,7 @@ export function parseForm(draft: string | undefined): NewTaskForm {
   }
 }
 
-/** The request that the form stands for; what is empty is left out. */
+/** Turns the form into a request; empty fields are omitted. */
 export function newTaskOf(form: NewTaskForm): NewTask {
   const text = (name: "body" | "assignee" | "tenant" | "model" | "provider" | "branch" | "path") => {
     const value = form[name].trim();

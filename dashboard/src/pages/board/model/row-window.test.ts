@@ -10,7 +10,7 @@ test("a window of a long list has the same number of rows everywhere and keeps t
   }
 });
 
-test("a window covers what can be seen, with rows to spare on both sides", () => {
+test("a window covers the visible rows and some more on both sides", () => {
   const { first, end } = rowWindow({ count: 10_000, rowHeight: 100, scrollTop: 50_050 });
   expect(first).toBeLessThan(500);
   expect(end).toBeGreaterThan(512);
@@ -25,7 +25,7 @@ test("a list that is shorter than the window is drawn whole", () => {
   });
 });
 
-test("a row out of sight is scrolled to the nearest edge, a visible row is left where it is", () => {
+test("a hidden row is scrolled to the nearest edge, and a visible row does not move", () => {
   const view = { rowHeight: 100, scrollTop: 1_000, viewHeight: 500 };
   expect(scrollToRow(3, view)).toBe(300);
   expect(scrollToRow(20, view)).toBe(1_600);

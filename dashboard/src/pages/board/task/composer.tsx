@@ -16,7 +16,7 @@ import styles from "./composer.module.css";
 const { composer: text, commentCount } = words.task;
 const DRAFT = "message";
 
-/** One field that says something to the worker: a comment, or the answer that a blocked task waits for. */
+/** The field for a comment to the worker, or for the answer that a blocked task waits for. */
 export function Composer({ shown, drafts }: { readonly shown: ShownTask; readonly drafts: Drafts }) {
   const { slug, mayWork, requestMove } = useBoard();
   const api = useApi();

@@ -15,7 +15,7 @@ const { diff: text } = words.task;
 const LINE = 19;
 const DRAWN = 90;
 
-/** The changes of the worktree. They are read when the tab opens, and after that for its label. */
+/** The changes of the worktree, read when the tab is first opened. */
 export function useDiff(slug: string, { task, runs }: ShownTask, isOpen: boolean): UseQueryResult<RunDiff> {
   const api = useApi();
   const run = runs.at(-1);

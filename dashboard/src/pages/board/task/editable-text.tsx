@@ -26,19 +26,19 @@ interface EditableTextProps {
   readonly isEditing: boolean;
   onEditing(isEditing: boolean): void;
   toEdit(text: string): TaskEdit;
-  /** The text at rest. */
+  /** The text while it is not edited. */
   children(rest: { edit(): void }): ReactNode;
 }
 
-/** What a person has typed, and the text from which they began. */
+/** The typed text, and the text that editing started from. */
 interface Draft {
   readonly text: string;
   readonly base: string;
 }
 
 /**
- * A text that is edited where it stands. The draft survives events, a lost connection and closing the drawer; if the text
- * changes elsewhere meanwhile, both versions are shown.
+ * A text that is edited in place. The draft survives events, a lost connection and closing the drawer; if the text changes
+ * elsewhere in the meantime, both versions are shown.
  */
 export function EditableText(props: EditableTextProps) {
   const { field, value, shown, drafts, isFixed, isEditing, onEditing, children } = props;
@@ -65,7 +65,7 @@ export function EditableText(props: EditableTextProps) {
   };
   const current = draft ?? { text: value, base: value };
 
-  /** Saves unless this very text changed elsewhere; other changes of the task are no reason to refuse. */
+  /** Saves unless this text was changed elsewhere; other changes to the task do not matter. */
   async function save(base: string, updatedAt = shown.task.updatedAt): Promise<void> {
     setBusy(true);
     setProblem(undefined);

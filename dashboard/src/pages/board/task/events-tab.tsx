@@ -3,7 +3,7 @@ import { When } from "../../../components/time.tsx";
 import { words } from "../../../words/words.ts";
 import styles from "./events-tab.module.css";
 
-/** What has happened to the task, the newest first. */
+/** The events of the task, newest first. */
 export function EventsTab({ shown: { events } }: { readonly shown: ShownTask }) {
   if (events.length === 0) return <p className="faint">{words.task.events.none}</p>;
   return (

@@ -18,7 +18,7 @@ import { TaskSection } from "./task-section.tsx";
 const { facts: text, by } = words.task;
 const { board } = words;
 
-/** The settings of the task, and one dialog to change them. */
+/** The properties of the task, and a dialog to change them. */
 export function Facts({ shown }: { readonly shown: ShownTask }) {
   const { mayWork } = useBoard();
   const [isEditing, setEditing] = useState(false);
@@ -93,7 +93,7 @@ function EditFacts({ shown, onClose }: { readonly shown: ShownTask; onClose(): v
     Boolean,
   );
 
-  /** Sends only what was changed, so that two people can change different things. */
+  /** Sends only changed fields, so that two people can edit different ones. */
   async function submit(): Promise<void> {
     const changed = (Object.keys(form) as (keyof typeof form)[]).filter(
       (name) => form[name] !== before[name],

@@ -16,10 +16,10 @@ import styles from "./files.module.css";
 import { TaskSection } from "./task-section.tsx";
 
 const { task: text } = words;
-/** The limit of the server; a larger file is refused before it is sent. */
+/** The server's limit; larger files are refused before they are sent. */
 const MAX_BYTES = 25 * 1024 * 1024;
 
-/** The files of a task: fetched by a link, attached by a button or by dropping them here. */
+/** The files of a task: a link downloads one, a button or a drop attaches one. */
 export function Files({ shown: { task, files } }: { readonly shown: ShownTask }) {
   const { slug, mayWork } = useBoard();
   const api = useApi();

@@ -20,11 +20,11 @@ interface LogViewProps {
   readonly taskId: string;
   readonly runId: number;
   readonly isRunning: boolean;
-  /** Only its last lines, in a box of fixed height. */
+  /** Shows only the last lines, in a box of fixed height. */
   readonly isShort?: boolean;
 }
 
-/** A log that grows. It follows its end only while the end is in sight, and draws once a frame. */
+/** A growing log. It follows its end only while the end is visible, and draws at most once per frame. */
 export function LogView(props: LogViewProps) {
   const { log, error, retry, earlier, isReadingEarlier } = useRunLog(props);
   const scroller = useRef<HTMLDivElement>(null);
@@ -124,7 +124,7 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
     let current: LogBuffer | undefined;
     let isDrawing = 0;
     let isReading = false;
-    // Pieces that arrive while the log is read; what it contains already is skipped.
+    // Pieces that arrive while the log is being read; parts that it already contains are skipped.
     let pieces: RunLine[] = [];
 
     const draw = (): void => {

@@ -7,7 +7,7 @@ import styles from "./runs-tab.module.css";
 
 const { runs: text } = words.task;
 
-/** Every attempt at the task, the newest first, with what came of it. */
+/** The runs of the task with their outcomes, newest first. */
 export function RunsTab({ shown }: { readonly shown: ShownTask }) {
   if (shown.runs.length === 0) return <p className="faint">{text.none}</p>;
   return (
@@ -32,7 +32,7 @@ export function RunsTab({ shown }: { readonly shown: ShownTask }) {
   );
 }
 
-/** The runs as rows, the newest first. */
+/** The runs as rows, newest first. */
 export function RunRows({ shown, onChoose }: { readonly shown: ShownTask; onChoose(): void }) {
   return (
     <ol className={styles.rows}>

@@ -27,13 +27,13 @@ const { task: text } = words;
 interface TaskDrawerProps {
   readonly id: string;
   readonly tab: TaskTab;
-  /** Begins with the title being edited. */
+  /** Opens with the title in editing. */
   readonly editTitle: boolean;
   onTab(tab: TaskTab): void;
   onClose(): void;
 }
 
-/** One task beside the board; on small screens it is the page. */
+/** One task, beside the board or, on small screens, instead of it. */
 export function TaskDrawer({ id, tab, editTitle, onTab, onClose }: TaskDrawerProps) {
   const { api } = useAppData();
   const { slug } = useBoard();
@@ -121,7 +121,7 @@ function Shown({ shown, drafts, tab, editTitle, onTab, onClose }: ShownProps) {
   );
 }
 
-/** Asks for the task again when the stream says that it changed, at most once at a time. */
+/** Reads the task again when an event says that it changed. */
 function useTaskChanges(slug: string, id: string, shown: ShownTask | undefined): void {
   const { live } = useAppData();
   const queries = useQueryClient();

@@ -24,7 +24,7 @@ interface TaskHeadProps {
   onClose(): void;
 }
 
-/** The name of the task, where it stands, and everything that can be done with it. */
+/** The title, the status and the actions of the task. */
 export function TaskHead({ shown, drafts, editTitle, onClose }: TaskHeadProps) {
   const tools = useBoard();
   const toasts = useToasts();

@@ -10,7 +10,7 @@ import { choiceFor } from "../model/moves.ts";
 
 const { board: text } = words;
 
-/** What can be done with a task: the moves that lead to another column first, then what changes it where it is. */
+/** The actions for a task: first the moves to other columns, then those that keep its status. */
 export function taskItems(
   { task, card, moves }: ShownTask,
   tools: BoardTools,

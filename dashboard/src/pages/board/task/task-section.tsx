@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import styles from "./task-tab.module.css";
 
-/** A part of the task with its heading. */
+/** A section of the drawer with its heading. */
 export function TaskSection({
   title,
   fact,

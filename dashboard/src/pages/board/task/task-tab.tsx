@@ -34,7 +34,7 @@ interface TaskTabProps {
   onTab(tab: TabName): void;
 }
 
-/** What shall be done, what is in its way, and what was said about it. */
+/** The description of the task, why it waits, and its comments. */
 export function TaskTab({ shown, drafts, onTab }: TaskTabProps) {
   const { slug, mayWork } = useBoard();
   const { task } = shown;
@@ -97,7 +97,7 @@ export function TaskTab({ shown, drafts, onTab }: TaskTabProps) {
   );
 }
 
-/** What a person has to read first: the question, or the failure. */
+/** The question or the failure, above everything else. */
 function Notice({ shown: { card, task } }: { readonly shown: ShownTask }) {
   if (card.notice === null) return null;
   const { composer } = text;
@@ -114,7 +114,7 @@ function Notice({ shown: { card, task } }: { readonly shown: ShownTask }) {
   );
 }
 
-/** Why it is not running, from the same source as `why` of the command line. */
+/** Why it is not running, as `hermes kanban why` says. */
 function Why({ shown }: { readonly shown: ShownTask }) {
   const { slug } = useBoard();
   const api = useApi();

@@ -194,7 +194,7 @@ test("cards, links and events of a board are read with filters; a reader may cha
   expect([refused.status, problemSchema.parse(refused.body).code]).toEqual([403, "scope-missing"]);
 });
 
-test("problems of a board are found with what may help, and a pass starts nothing that has no profile", async () => {
+test("problems of a board are listed with suggestions, and a pass starts no task without a profile", async () => {
   await using home = await openDashboardHome({ kanban: { diagnostics: { stranded_threshold_seconds: 0 } } });
   const task = await create(home, "Lost", { assignee: "nobody-here" });
   const { findings } = await home.ask(diagnosticsAnswerSchema, "GET", `${B}/diagnostics`);

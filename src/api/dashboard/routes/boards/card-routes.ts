@@ -19,7 +19,7 @@ import { requireBoard } from "./require-board.ts";
 
 const EVENTS = 100;
 
-/** What the pages of a board read as a whole. */
+/** Reads that cover a whole board. */
 export const cardRoutes: readonly DashboardRoute[] = [
   dashboardRoute({
     method: "GET",
@@ -63,7 +63,7 @@ export const cardRoutes: readonly DashboardRoute[] = [
     method: "GET",
     path: "/api/boards/:board/events",
     scope: "read",
-    summary: "Read what happened on a board after an event, or lately",
+    summary: "Read the events of a board after a given one, or the newest ones",
     query: z.strictObject({ after: z.coerce.number().int().min(0).optional() }),
     answer: boardEventsAnswerSchema,
     async handle(call, parts) {
@@ -95,7 +95,7 @@ export const cardRoutes: readonly DashboardRoute[] = [
     method: "POST",
     path: "/api/boards/:board/dispatch",
     scope: "work",
-    summary: "Start the tasks that may start now, within the limits of the settings",
+    summary: "Run one dispatcher pass within the limits of the settings",
     answer: dispatchedSchema,
     async handle(call, parts) {
       const board = await requireBoard(call, parts);

@@ -6,7 +6,7 @@ import type { BoardEvent } from "../../../contract/boards.ts";
 
 const TITLE_LENGTH = 60;
 
-/** Events as sentences; internal ones are left out. */
+/** Turns events into sentences; internal events are omitted. */
 export async function toEvents(
   store: BoardStore,
   events: readonly StoredEvent[],

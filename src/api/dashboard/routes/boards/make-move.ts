@@ -6,7 +6,7 @@ import type { TaskMove } from "../../../contract/tasks.ts";
 import type { DashboardBoard } from "../../data/board-data.ts";
 import { ruleOf } from "./move-rules.ts";
 
-/** Makes a move of a person. Throws an `ApiError` that names the rule and the tasks in the way if the board refuses it. */
+/** Makes a person's move. If the board refuses it, throws an `ApiError` that names the rule and the tasks in the way. */
 export async function makeMove(
   board: DashboardBoard,
   id: string,

@@ -2,19 +2,19 @@ import { type Move, type Status, TRANSITIONS } from "../../../../board/transitio
 import type { MoveRule } from "../../../contract/boards.ts";
 import type { TaskMove } from "../../../contract/tasks.ts";
 
-/** The moves of a person that change the status of a task. */
+/** The moves with which a person changes the status of a task. */
 export type StatusMove = Exclude<TaskMove["move"], "hold" | "release-hold" | "unguard">;
 
 interface Rule {
   readonly transition: Move;
-  /** Fewer statuses than the transition allows. */
+  /** Only these statuses, where the transition would allow more. */
   readonly from?: readonly Status[];
   readonly to?: readonly Status[];
   readonly needs?: MoveRule["needs"];
   readonly confirm?: boolean;
 }
 
-/** In the order in which a page chooses one when a card is dropped into a column. */
+/** When a card is dropped into a column, a page takes the first move that fits. */
 const RULES: Readonly<Record<StatusMove, Rule>> = {
   reclaim: { transition: "reclaim", confirm: true },
   approve: { transition: "complete", from: ["review"], confirm: true },
@@ -31,7 +31,7 @@ const RULES: Readonly<Record<StatusMove, Rule>> = {
   archive: { transition: "archive", confirm: true },
 };
 
-/** What a person may do to a task of each status, from the one table of transitions. */
+/** What a person may do to a task in each status, derived from the table of transitions. */
 export const MOVE_RULES: readonly MoveRule[] = Object.entries(RULES).map(
   ([move, { transition, from, to, needs = [], confirm = false }]) => ({
     move,
@@ -43,12 +43,12 @@ export const MOVE_RULES: readonly MoveRule[] = Object.entries(RULES).map(
   }),
 );
 
-/** When a move is refused, as a sentence; null for what changes no status. */
+/** When a move is refused, as a sentence; null for moves that change no status. */
 export function ruleOf(move: TaskMove["move"]): string | null {
   return MOVE_RULES.find((rule) => rule.move === move)?.rule ?? null;
 }
 
-/** The moves that a task of this status may make. */
+/** The moves that are possible from this status. */
 export function movesFrom(status: Status): string[] {
   return MOVE_RULES.filter(({ from }) => from.includes(status)).map(({ move }) => move);
 }

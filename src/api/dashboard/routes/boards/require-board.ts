@@ -6,7 +6,7 @@ import type { DashboardBoard } from "../../data/board-data.ts";
 
 type Call = Pick<DashboardCall, "params" | "disconnected">;
 
-/** The board that the path names; throws `board-not-found`. */
+/** Opens the board in the path; throws `board-not-found`. */
 export function requireBoard(
   { params, disconnected }: Call,
   { data }: DashboardParts,
@@ -16,7 +16,7 @@ export function requireBoard(
 
 const WHOLE = /^t_[0-9a-f]{12}$/;
 
-/** The id of the task that the path names by its id, the start of it, or its number. */
+/** The full id of the task in the path, which may be an id, an id prefix or a number. */
 export async function requireTaskId(
   { params, disconnected }: Call,
   store: BoardStore,

@@ -28,7 +28,7 @@ import { toChangedTask, toComment } from "./task-view.ts";
 
 const TASK = "/api/boards/:board/tasks/:task";
 
-/** Single tasks: reading, creating, editing, moving and answering them. */
+/** Routes that read, create, edit, move and answer tasks. */
 export const taskRoutes: readonly DashboardRoute[] = [
   dashboardRoute({
     method: "POST",
@@ -52,7 +52,7 @@ export const taskRoutes: readonly DashboardRoute[] = [
     method: "POST",
     path: "/api/boards/:board/tasks/bulk",
     scope: "work",
-    summary: "Move or edit several tasks, each by itself",
+    summary: "Move or edit several tasks independently",
     body: bulkSchema,
     answer: bulkAnswerSchema,
     async handle(call, parts) {
@@ -147,7 +147,7 @@ export const taskRoutes: readonly DashboardRoute[] = [
     method: "POST",
     path: `${TASK}/answer`,
     scope: "work",
-    summary: "Answer the question of a task and let it go on",
+    summary: "Answer the question of a task and let it continue",
     body: newAnswerSchema,
     answer: answeredTaskSchema,
     async handle(call, parts) {
@@ -155,7 +155,7 @@ export const taskRoutes: readonly DashboardRoute[] = [
       const board = await requireBoard(call, parts);
       const id = await requireTaskId(call, board.store);
       const { runs } = await board.store.show(id, disconnected);
-      // First, so that the worker that starts next finds the answer to its question.
+      // First the question, so that a worker that starts right after finds it answered.
       const asked = await board.answerQuestion(runs, body.body, disconnected);
       const text = asked?.answer ?? body.body;
       if (body.unblock) await board.client.answer(id, text, disconnected);

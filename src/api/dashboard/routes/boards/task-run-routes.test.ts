@@ -128,7 +128,7 @@ test("files are attached, listed, always downloaded and removed; names cannot le
   expect((await home.send("GET", `${path}/files/${file.id}`)).status).toBe(404);
 });
 
-test("a running card has the last call of its agent, and a comment tells when its worker read it", async () => {
+test("a running card has the last call of its agent, and a comment the time when its worker read it", async () => {
   const { home, board, task, run, token, path } = await openWithRun();
   await using _ = home;
   const sessions = await home.data.profiles.sessions("coder");

@@ -12,10 +12,10 @@ import { requireBoard, requireTaskId } from "./require-board.ts";
 import { toChangedTask, toFile } from "./task-view.ts";
 
 const TASK = "/api/boards/:board/tasks/:task";
-/** What one answer carries of a log at most. */
+/** The most that one answer contains of a log. */
 export const LOG_BYTES = 256 * 1024;
 
-/** The runs of a task, and its files. */
+/** Routes for the runs and files of a task. */
 export const taskRunRoutes: readonly DashboardRoute[] = [
   dashboardRoute({
     method: "GET",
@@ -39,7 +39,7 @@ export const taskRunRoutes: readonly DashboardRoute[] = [
     method: "GET",
     path: `${TASK}/runs/:run/diff`,
     scope: "read",
-    summary: "Compare the worktree of a task with the commit at which its branch began",
+    summary: "Compare the worktree of a task with the start of its branch",
     answer: runDiffSchema,
     async handle(call, parts) {
       const board = await requireBoard(call, parts);

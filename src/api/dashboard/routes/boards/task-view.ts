@@ -41,7 +41,7 @@ export function toTask(task: StoredTask): Task {
   };
 }
 
-/** A changed task and its card, so that the page needs no further request. */
+/** A changed task with its card, which saves the page a request. */
 export async function toChangedTask(
   board: DashboardBoard,
   task: StoredTask,

@@ -10,7 +10,7 @@ const NOTHING = {
   ...{ detail: "", who: null, until: null, failures: 0, task: null, approval: null, release: "" },
 } as const;
 
-/** Everything of this home that waits for a person; what has waited longest comes first. */
+/** Collects everything in this home that waits for a person, the longest wait first. */
 export async function collectNeeds(data: DashboardData, signal: AbortSignal): Promise<Need[]> {
   const approvals = (await data.profiles.waiting()).map(toApproval);
   const needs: Need[] = [];
@@ -44,7 +44,7 @@ export async function collectNeeds(data: DashboardData, signal: AbortSignal): Pr
   return needs.toSorted((one, other) => one.since - other.since);
 }
 
-/** Undefined for a board that cannot be opened; the page about boards says why. */
+/** Undefined for a board that cannot be opened; the list of boards shows why. */
 async function findBoard(
   { boards }: DashboardData,
   slug: string,

@@ -47,7 +47,7 @@ async function ask(home: DashboardHome, profile: string, more: Partial<NewApprov
   return await store.approvals.ask(question, await readOwnIdentity(never), never);
 }
 
-test("a fresh home needs nobody, and the overview says what it lacks", async () => {
+test("the overview of a fresh home has no needs, and shows the missing first steps", async () => {
   await using home = await openDashboardHome();
   const shown = await overview(home);
   expect(shown).toMatchObject({ profile: "default", needs: [], running: [], lately: [], problems: [] });
@@ -158,7 +158,7 @@ test("profiles are listed, and the health of the machine, the profile and the se
   expect((await home.send("GET", "health?profile=nobody")).status).toBe(404);
 });
 
-test("local days have no gap and no double, also where the clock is changed", () => {
+test("local days have no gaps and no duplicates, even across a clock change", () => {
   const from = new Date(2026, 2, 20).getTime();
   const days = localDays(from, new Date(2026, 3, 5, 1).getTime());
   expect(days).toHaveLength(17);

@@ -9,13 +9,13 @@ import { readDispatchers, readOverview } from "./read-overview.ts";
 
 const profileQuery = z.strictObject({ profile: z.string().optional() });
 
-/** What concerns the home as a whole. */
+/** Routes that concern the whole home. */
 export const overviewRoutes: readonly DashboardRoute[] = [
   dashboardRoute({
     method: "GET",
     path: "/api/overview",
     scope: "read",
-    summary: "What runs, what needs a person, what it costs, and what happened lately",
+    summary: "Read what runs, what needs a person, the spending and the latest events",
     query: profileQuery,
     answer: overviewAnswerSchema,
     async handle({ query, disconnected }, { data, live, profile }) {
@@ -49,7 +49,7 @@ export const overviewRoutes: readonly DashboardRoute[] = [
     method: "POST",
     path: "/api/approvals/:id",
     scope: "work",
-    summary: "Answer a question; an answer for always changes the settings and needs the scope admin",
+    summary: "Answer a question; `always` changes the settings and needs the scope admin",
     body: approvalReplySchema,
     answer: approvalSchema,
     async handle({ params, body, signIn, disconnected }, { data }) {
@@ -67,7 +67,7 @@ export const overviewRoutes: readonly DashboardRoute[] = [
     method: "GET",
     path: "/api/health",
     scope: "read",
-    summary: "What the checks of the machine and the profile find, and how this server does",
+    summary: "Read the findings of `hermes doctor` and the state of this server",
     query: profileQuery,
     answer: healthAnswerSchema,
     async handle({ query, disconnected }, { data, live, profile, version }) {

@@ -12,7 +12,7 @@ type Problems = OverviewAnswer["problems"][number];
 
 const READ_EVENTS = 120;
 const SHOWN_EVENTS = 12;
-/** What a person wants to know has happened; the rest is in the list of all events. */
+/** The events that the overview shows; the page of a board lists all. */
 const TOLD: ReadonlySet<string> = new Set([
   ...["completed", "review_requested", "changes_requested", "blocked", "block_loop_detected", "unblocked"],
   ...["gave_up", "crashed", "timed_out", "protocol_violation", "budget_exhausted", "spawn_failed"],
@@ -22,7 +22,7 @@ const TOLD: ReadonlySet<string> = new Set([
 const NO_FACTS: ProfileFacts = { problems: [], dailyCapUsd: null, hasModel: false };
 const NO_USAGE: DailyUsage = { byDay: () => [] };
 
-/** Reads every part of the overview; a part that fails is a problem beside the others. Throws `profile-not-found`. */
+/** Reads the overview. A part that cannot be read is listed in `problems`. Throws `profile-not-found`. */
 export async function readOverview(
   data: DashboardData,
   profile: string,
@@ -138,7 +138,7 @@ async function readBoard(board: DashboardBoard, signal: AbortSignal): Promise<Bo
   };
 }
 
-/** The dispatchers of a board, with whether their processes may be alive. */
+/** The dispatchers of a board, and whether each process may be alive. */
 export async function readDispatchers({ store }: DashboardBoard, signal: AbortSignal): Promise<Dispatcher[]> {
   const known = await store.dispatchers(signal);
   return await Promise.all(

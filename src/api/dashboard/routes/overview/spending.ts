@@ -11,11 +11,11 @@ const ZERO: Totals = {
 
 export type DailyUsage = Pick<SessionStore["usage"], "byDay">;
 
-/** The days of a span as `2026-11-19`, in local time, the first one first. */
+/** The local days of a period as `2026-11-19`, in order. */
 export function localDays(from: number, until: number): string[] {
   const days: string[] = [];
   const day = new Date(from);
-  day.setHours(12, 0, 0, 0); // at noon, no change of the clock moves it into another day
+  day.setHours(12, 0, 0, 0); // at noon, a clock change cannot move it into another day
   const two = (value: number): string => String(value).padStart(2, "0");
   for (; day.getTime() < until + 43_200_000 && days.length < 1_000; day.setDate(day.getDate() + 1)) {
     if (new Date(day).setHours(0, 0, 0, 0) >= until) break;
@@ -24,7 +24,7 @@ export function localDays(from: number, until: number): string[] {
   return days;
 }
 
-/** What each day cost, without gaps. */
+/** The totals of each day, without gaps. */
 export function totalsByDay(
   usage: DailyUsage,
   from: number,
@@ -34,7 +34,7 @@ export function totalsByDay(
   return localDays(from, until).map((name) => ({ ...ZERO, ...known.get(name), name }));
 }
 
-/** The spending of a profile in the last days. */
+/** The spending of the last days. */
 export function readSpending(usage: DailyUsage, now: number): OverviewAnswer["spending"] {
   const first = new Date(now);
   first.setHours(0, 0, 0, 0);

@@ -22,18 +22,18 @@ const FOUND = 30;
 const TURNS = 20;
 const MAX_TURNS = 100;
 const DAY_MS = 86_400_000;
-/** Characters that no text contains. */
+/** Control characters, which no text contains. */
 const MARKS = { open: "\u{F0000}", close: "\u{F0001}" };
 
 const SESSIONS = "/api/profiles/:profile/sessions";
 
-/** The conversations of a profile. */
+/** Routes for the sessions of a profile. */
 export const sessionRoutes: readonly DashboardRoute[] = [
   dashboardRoute({
     method: "GET",
     path: SESSIONS,
     scope: "read",
-    summary: "List sessions, or search what was said and done in them",
+    summary: "List sessions, or search their messages and calls",
     query: sessionsQuerySchema,
     answer: sessionsAnswerSchema,
     async handle(call, parts) {
@@ -78,7 +78,7 @@ export const sessionRoutes: readonly DashboardRoute[] = [
     method: "DELETE",
     path: `${SESSIONS}/:id`,
     scope: "work",
-    summary: "Delete a session for good",
+    summary: "Delete a session permanently",
     async handle(call, parts) {
       const source = await openSource(call, parts);
       const { id } = requireSession(call, source);
@@ -118,7 +118,7 @@ export const sessionRoutes: readonly DashboardRoute[] = [
       const source = await openSource(call, parts);
       const { id } = requireSession(call, source);
       const output = source.store.facts().findOutput(id, call.params["call"] ?? "");
-      if (output === undefined) throw new AppError("message-not-found", "There is no output of this call.");
+      if (output === undefined) throw new AppError("message-not-found", "This call has no output.");
       return new Response(source.redact(output), {
         headers: {
           "content-type": "text/plain; charset=utf-8",
@@ -162,7 +162,7 @@ function requireSession({ params }: Pick<DashboardCall, "params">, { store }: Se
 type Query = z.infer<typeof sessionsQuerySchema>;
 type Found = Pick<SessionsAnswer, "sessions" | "next" | "count">;
 
-/** The sources of a query; those that programs start are hidden unless they are named. */
+/** The sources that a query asks for; by default, all but those that programs start. */
 function sourcesOf({ source = "" }: Query) {
   const named = source.split(",").flatMap((name) => name.trim() || []);
   if (named.includes("all")) return {};
@@ -243,7 +243,7 @@ async function showSession(
   };
 }
 
-/** The task whose worker works in a session. */
+/** The task whose worker uses a session. */
 async function findTask(
   { boards }: DashboardParts["data"],
   sessionId: string,

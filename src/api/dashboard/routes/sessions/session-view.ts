@@ -5,7 +5,7 @@ import type { SessionStore } from "../../../../sessions/session-store.ts";
 import type { TranscriptTurn, TurnCall } from "../../../../sessions/transcript-turns.ts";
 import type { Call, Entry, Session, Turn } from "../../../contract/sessions.ts";
 
-/** The store of a profile, and what a page may see of its texts. */
+/** The store of a profile, with the redaction of its texts. */
 export interface SessionSource {
   readonly profile: string;
   readonly store: SessionStore;
