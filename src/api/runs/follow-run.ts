@@ -1,8 +1,8 @@
 import type { AgentEvent } from "../../agent/events.ts";
 import { ApiError, openAiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
+import type { ApiCall } from "../api-route.ts";
 import { createEventStream, type Frame } from "../event-stream.ts";
-import type { ApiCall } from "../route.ts";
 import type { RunResult } from "../store/api-database.ts";
 import type { ApiRun } from "./api-runs.ts";
 
