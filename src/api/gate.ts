@@ -20,8 +20,8 @@ export interface GateParts {
 const ANONYMOUS: Caller = { id: "", name: "", scopes: [] };
 
 /**
- * Serves the rows of the table, and nothing else: a request that fits no row is refused like one without a key. Every
- * request passes here before its handler: key, scope, size and body, in this order.
+ * Serves only the rows of the table; a request that fits no row is refused like one without a key. Before its handler, every request
+ * is checked for key, scope, size and body, in this order.
  */
 export function createGate(routes: readonly Route[], parts: GateParts): Hono {
   const app = new Hono();

@@ -3,7 +3,7 @@ export const SCOPES = ["chat", "runs", "sessions", "jobs", "metrics", "admin"] a
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Who sends a request: the key that it came with. Sessions, runs and responses belong to the key that created them. */
+/** The key that a request came with. Sessions, runs and responses belong to the key that created them. */
 export interface Caller {
   readonly id: string;
   readonly name: string;
