@@ -106,6 +106,7 @@ test("A7: where nobody has started a gateway, or it was killed, status says how 
 test("A7: a gateway whose home was removed ends, instead of writing to files that nobody can find", async () => {
   await using lab = await open({ answers: [] });
   await using gateway = await lab.home.run();
+  await lab.home.connected("scripted"); // while it starts, it writes files into the folder that is removed
   await rm(lab.home.path, { recursive: true });
   expect(await gateway.ended).toBe(0);
   expect(gateway.output()).toContain("the home was removed");
