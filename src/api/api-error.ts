@@ -74,7 +74,7 @@ const STATUS: Partial<Record<ErrorCode, ContentfulStatusCode>> = {
   "file-unreadable": 404,
 };
 
-/** What the client is told about a thrown value. A bug is only named as such; the log has it. */
+/** Converts a thrown value to the error for the client. Details of a bug are only in the log. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof AppError) {

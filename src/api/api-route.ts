@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Caller, Scope } from "./keys/caller.ts";
 
-/** A request after the gate: its caller is known, and its body fits the schema of the row. */
+/** A request that has passed the gate: its caller is known, and its body fits the schema of the row. */
 export interface ApiCall<Body = unknown> {
   readonly caller: Caller;
   readonly params: Readonly<Record<string, string>>;

@@ -26,13 +26,13 @@ export interface ApiServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Further clients are disconnected at once, so that idle ones cannot use up the file descriptors of the process. */
+/** Further connections are closed at once, so that idle clients cannot use up the file descriptors. */
 const MAX_CONNECTIONS = 1_000;
 const LAST_ANSWERS_WITHIN_MS = 2_000;
 
 /**
- * Starts the API. Disposing takes no further request, stores the ends of all runs and closes the connections; end the turns
- * before, with `host.drain`.
+ * Starts the API. Disposing accepts no further request, stores the ends of all runs and closes the connections. End the turns before
+ * that, with `host.drain`.
  */
 export async function startApiServer(request: ApiServerRequest, signal: AbortSignal): Promise<ApiServer> {
   const { databasePath, mainKey, times = STREAM_TIMES, options, onError, host } = request;

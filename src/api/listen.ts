@@ -7,7 +7,7 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** What a failure to listen is called, which decides its hint. */
+/** The error codes of a failure to listen. */
 export interface ListenFailures {
   readonly taken: ErrorCode;
   readonly unbound: ErrorCode;

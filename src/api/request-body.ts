@@ -36,7 +36,7 @@ export function requireShape(schema: z.ZodType, value: unknown, what: string): u
   throw new ApiError(400, "invalid_request", message, param);
 }
 
-/** A form of a foreign page cannot state these types without asking first. */
+/** A browser does not let a foreign page send these types without a preflight request. */
 function requireType({ headers }: Request, type: RegExp, name: string): void {
   if (!type.test(headers.get("Content-Type") ?? ""))
     throw new ApiError(415, "unsupported_media_type", `Send the body as ${name}.`);

@@ -27,11 +27,11 @@ export interface Connection extends AsyncDisposable {
    * that can never tell resolves with `unknown`; undefined means that it could not be asked now, as after the connection ended.
    */
   findSent(part: OutboundPart, signal: AbortSignal): Promise<SendResult | undefined>;
-  /** Shows something that may get lost without harm. Called only with actions that the capabilities declare. */
+  /** Shows something that may get lost. Called only with actions that the capabilities declare. */
   act(action: ChatAction, signal: AbortSignal): Promise<ActResult>;
 }
 
-/** What a platform can do. The gateway never asks a platform by its name. */
+/** What a platform can do. The gateway never decides anything by the name of a platform. */
 export interface Capabilities {
   /** The longest text of one part, counted in `textUnit`; the gateway splits longer texts. */
   readonly maxTextLength: number;
@@ -45,13 +45,13 @@ export interface Capabilities {
   readonly actions: readonly ChatAction["type"][];
   /** Milliseconds without `sink.alive()` after which the gateway counts the connection as dead and opens a new one. */
   readonly silenceLimitMs: number;
-  /** Whether people can pair here with a code: false where a reply to a stranger would do harm, as in email. */
+  /** Whether strangers get a pairing code here. False where a reply to a stranger does harm, as in email. */
   readonly answersStrangers: boolean;
 }
 
 /** Receives what arrives. The gateway implements it. */
 export interface InboundSink {
-  /** What `store` was last given as cursor for this account, in any process; undefined at the first start. */
+  /** The last cursor that any process passed to `store` for this account; undefined at the first start. */
   readonly cursor: string | undefined;
   /**
    * Stores messages and, in the same transaction, the cursor from which the platform continues after a restart. Acknowledge a
@@ -60,7 +60,7 @@ export interface InboundSink {
    * is stored any more; for a service that does not wait for us.
    */
   store(messages: readonly InboundMessage[], cursor?: string, within?: AbortSignal): Promise<void>;
-  /** The service has just proved that it reaches us: a message, an empty poll, the answer to a ping. */
+  /** Call it for each sign that the service reaches us: a message, an empty poll, the answer to a ping. */
   alive(): void;
 }
 
@@ -167,7 +167,7 @@ export type SendResult =
   /** The request was made, and no answer says what became of it. */
   | { readonly certainty: "unknown"; readonly reason: string };
 
-/** Something that improves a chat while a turn runs, and is not part of the answer. */
+/** Something shown in a chat while a turn runs, which is not part of the answer. */
 export type ChatAction =
   | { readonly type: "typing"; readonly chat: ChatAddress }
   /** Replaces the text of one of our messages. */

@@ -187,7 +187,7 @@ test("an approval is answered while the turn waits for it, and only by the turn 
   expect(turn.questions()).toEqual([]);
 });
 
-test("the conversation that was idle longest is closed for a new one, a running one never", async () => {
+test("the conversation that was idle longest is closed for a new one, never a running one", async () => {
   await using lab = await openTestHost(
     {
       turns: [

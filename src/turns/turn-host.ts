@@ -45,7 +45,7 @@ export interface TurnMessage {
   readonly images?: readonly ImagePart[] | undefined;
   /** Files of this machine that came with the message. */
   readonly files?: readonly ReceivedFile[] | undefined;
-  /** Texts that the model gets after the message. */
+  /** Texts that are added after the message. */
   readonly notes?: readonly string[] | undefined;
 }
 
@@ -66,7 +66,7 @@ export type HostedTurnResult =
   | { readonly end: AgentEventOf<"turn-end"> }
   | { readonly end?: undefined; readonly error: unknown };
 
-/** A turn that the server owns. It goes on while nobody watches it. */
+/** A turn that the server owns. It continues while nobody watches it. */
 export interface HostedTurn {
   readonly id: string;
   readonly startedAt: number;
@@ -140,7 +140,7 @@ export const TURN_HOST_SIZE: TurnHostSize = {
   journal: JOURNAL_SIZE,
 };
 
-/** How often a turn that waits for another process asks whether the session is free. */
+/** How often a turn that waits for another process checks whether the session is free. */
 const RETRY_BUSY_MS = 500;
 
 interface HeldConversation {
@@ -226,7 +226,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
     const left = new Promise<void>((resolve) => {
       leave = resolve;
     });
-    // A turn that leaves the line early does not let the next one overtake those before it.
+    // Leaving the line early does not let the next turn overtake earlier ones.
     const end = Promise.all([before, left]).then(() => {
       if (lines.get(sessionId) === end) lines.delete(sessionId);
     });
@@ -302,7 +302,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
       }
     }
 
-    /** A file that cannot be placed does not keep its message from being answered. */
+    /** If a file cannot be placed, the message is answered without it. */
     async function place(current: OpenConversation, { path, description }: ReceivedFile): Promise<string> {
       try {
         return `[The file ${description} was received as ${await current.placeFile(path, stopping)}]`;
@@ -411,7 +411,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
   };
 }
 
-/** What an open conversation has in common with all turns that can use it; the rest matters only to a new session. */
+/** The part of an opening that must be equal for a conversation to be used again; the rest matters only to a new session. */
 function identify({ surface, model = {}, reasoningEffort }: SessionOpening) {
   return { surface, model, reasoningEffort };
 }

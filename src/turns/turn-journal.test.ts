@@ -5,7 +5,7 @@ const never = new AbortController().signal;
 const text = (value: string) => ({ type: "text-delta", text: value }) as const;
 const SIZE = { maxEvents: 3, maxChars: 1_000 };
 
-test("a watcher that comes too late is told which events were dropped, and gets the rest", async () => {
+test("a late watcher learns which events were dropped, and gets the rest", async () => {
   const journal = createTurnJournal(SIZE);
   for (const word of ["a", "b", "c", "d", "e"]) journal.append(text(word));
   journal.end();

@@ -18,8 +18,7 @@ export interface JournalSize {
 export const JOURNAL_SIZE: JournalSize = { maxEvents: 10_000, maxChars: 8_000_000 };
 
 /**
- * The latest events of one turn, in memory. A watcher has only a position in it, so that one that reads slowly or not at
- * all costs nothing.
+ * The latest events of one turn, in memory. A watcher is only a position in the journal, so a slow watcher needs no buffer.
  */
 export interface TurnJournal {
   append(event: AgentEvent): void;
@@ -39,7 +38,7 @@ interface HeldEntry extends JournalEntry {
 
 export function createTurnJournal({ maxEvents, maxChars }: JournalSize): TurnJournal {
   let entries: HeldEntry[] = [];
-  let firstIndex = 0; // entries before it are dropped; the array is cut now and then, because shift() copies it
+  let firstIndex = 0; // entries before it are dropped; the array is cut only from time to time, because shift() copies it
   let chars = 0;
   let lastId = 0;
   let isEnded = false;

@@ -257,7 +257,7 @@ describe("the gateway with a scripted service", () => {
     await expect.poll(() => lab.service.delivered[0]?.text).toMatch(/ \[…\]$/);
   });
 
-  test("E1: an answer of very many messages is cut, and arrives whole as a file", async () => {
+  test("E1: an answer of very many messages is cut, and the whole text arrives as a file", async () => {
     const text = "A sentence of many. ".repeat(4_000).trim();
     await using lab = await open({ answers: [{ text }] });
     await using _gateway = await lab.home.run();
@@ -317,7 +317,7 @@ describe("the gateway with a scripted service", () => {
     expect(stdout).not.toContain("pixel.png");
   });
 
-  test("C9, C10: a quiet chat gets a new session and is told so, and its people can return to the earlier one", async () => {
+  test("C9, C10: an idle chat gets a new session with a notice, and its people can return to the earlier one", async () => {
     await using lab = await open(
       {
         turns: [
@@ -347,7 +347,7 @@ describe("the gateway with a scripted service", () => {
     expect((await lab.service.texts(6)).at(-1)).toBe("still the first session");
   });
 
-  test("D9: somebody who is no admin has only the tools that the settings name", async () => {
+  test("D9: people who are not admins have only the tools that the settings name", async () => {
     await using lab = await open({
       turns: [
         {
@@ -409,7 +409,7 @@ describe("the gateway with a scripted service", () => {
     );
   });
 
-  test("E15, F8: hermes send reaches a chat by name, once, and its session knows; without a gateway it says so", async () => {
+  test("E15, F8: hermes send reaches a chat by name, once, and the next turn contains the message; without a gateway it fails", async () => {
     await using lab = await open({
       turns: [{ when: "which build", answers: [{ text: "The nightly one." }] }],
     });
@@ -515,7 +515,7 @@ describe("the gateway with a scripted service", () => {
     expect(existsSync(join(lab.home.folder, "here"))).toBe(false);
   });
 
-  test("D7: in a shared session only an admin or whoever asked decides about a call", async () => {
+  test("D7: in a shared session only an admin or the person who asked can approve a call", async () => {
     await using lab = await open({
       answers: [
         { tools: [{ name: "terminal", input: { command: "rm -rf ./old-things" } }] },
@@ -538,7 +538,7 @@ describe("the gateway with a scripted service", () => {
     expect(await lab.service.texts(1)).toEqual([expect.stringMatching(/^May I run this/)]);
     lab.service.write("/approve", { chat, sender: ben });
     expect((await lab.service.texts(2)).at(-1)).toBe(
-      "Only an admin or whoever asked for it may answer that.",
+      "Only an admin, or the person whose message led to it, may answer that.",
     );
     lab.service.write("/approve", { chat });
     expect((await lab.service.texts(4)).slice(2).toSorted()).toEqual(["Approved.", "It is gone."]);

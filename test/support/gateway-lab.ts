@@ -81,7 +81,7 @@ export async function openGatewayHome(
   return {
     path: home.path,
     folder: home.folder,
-    hermes: (args, env) => home.hermes(args, { ownProcess: true, ...(env && { env }) }),
+    hermes: (args, env) => home.hermes(args, env && { env }),
     start,
     async run() {
       const gateway = start();
@@ -93,7 +93,7 @@ export async function openGatewayHome(
     configure,
     async connected(platform) {
       const read = async (): Promise<string | undefined> => {
-        const status = await home.hermes(["gateway", "status", "--json"], { ownProcess: true });
+        const status = await home.hermes(["gateway", "status", "--json"]);
         const { platforms } = status.json<{ platforms: { name: string; state: string }[] }>();
         return platforms.find(({ name }) => name === platform)?.state;
       };

@@ -43,11 +43,36 @@ export async function tempHome() {
 
 /** Commands that only print, change stored data or call an engine: they read no input and start no other Hermes. */
 const SELF_CONTAINED = new Set([
-  ...["approvals", "audit", "config", "kanban", "model", "profile", "sandbox", "sessions", "status", "why"],
-  ...["completion", "doctor", "insights", "prompt-size", "tools"],
+  ...[
+    "approvals",
+    "audit",
+    "completion",
+    "config",
+    "doctor",
+    "gateway",
+    "insights",
+    "kanban",
+    "logs",
+    "model",
+  ],
+  ...["pairing", "profile", "prompt-size", "sandbox", "send", "sessions", "status", "tools", "why"],
 ]);
 /** Verbs of these commands that read input, start another Hermes or run until they are stopped. */
-const EXCEPTIONS = new Set(["attach", "daemon", "dispatch", "shell", "supervise", "tail", "watch"]);
+const EXCEPTIONS = new Set([
+  ...[
+    "attach",
+    "daemon",
+    "dispatch",
+    "restart",
+    "run",
+    "setup",
+    "shell",
+    "start",
+    "supervise",
+    "tail",
+    "watch",
+  ],
+]);
 
 /** Whether the test is about the process itself, or the command cannot run in the process of the test. */
 function needsProcess(

@@ -7,7 +7,7 @@ const KEY_BYTES = 32;
 const MIN_KEY_LENGTH = 32;
 const MIN_DIFFERENT = 10;
 
-/** The owner of what was created with API_SERVER_KEY, also after that key was replaced. */
+/** The owner of everything that was created with API_SERVER_KEY, even after that key was replaced. */
 const MAIN: Caller = { id: "main", name: "API_SERVER_KEY", scopes: SCOPES };
 
 export function createApiKey(): string {

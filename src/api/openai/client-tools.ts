@@ -20,7 +20,7 @@ export const clientToolSchema = z.looseObject({
 
 export type ClientTool = z.infer<typeof clientToolSchema>;
 
-/** The same as responses have it. */
+/** The same function in the format of responses. */
 export const responseToolSchema = z.looseObject({
   type: z.string(),
   name: z.string().optional(),
@@ -49,7 +49,7 @@ export function fromResponseTool({
 
 const FORGET_AFTER_MS = 60_000;
 const FIND_CALL_WITHIN_MS = 2_000;
-/** How long a turn waits for the result of a call that its client was given. */
+/** How long a turn waits for the result of a call that the client runs. */
 const RESULT_WITHIN_MS = 10 * 60_000;
 const NOT_ANSWERED: ToolResult = { failed: true, text: "The client did not send a result in time." };
 
@@ -64,7 +64,7 @@ export type ClientCalls = ReturnType<typeof createClientCalls>;
 export function createClientCalls() {
   const runs = new Map<string, WaitingRun>();
 
-  /** The place of one result; created by whoever comes first, the call or its result. */
+  /** The slot of one result; the call or its result creates it, whichever comes first. */
   function placeOf({ results }: WaitingRun, callId: string) {
     const known = results.get(callId);
     if (known !== undefined) return known;
@@ -102,9 +102,9 @@ export function createClientCalls() {
         },
       }));
     },
-    /** The turn has ended; connections that are still being written need to know its calls for a while. */
+    /** Call it when the turn has ended. Its calls are kept for a while, for responses that are still being written. */
     end: (runId: string): void => void setTimeout(() => runs.delete(runId), FORGET_AFTER_MS).unref(),
-    /** Hands a result to its call; false if the run takes no results. */
+    /** Passes a result to its call; false if the run takes no results. */
     deliver(runId: string, callId: string, text: string): boolean {
       const run = runs.get(runId);
       if (run !== undefined) placeOf(run, callId).deliver(text);
@@ -125,7 +125,7 @@ export interface ClientResult {
   readonly text: string;
 }
 
-/** A turn that has got results which it was waiting for, and where its next answer begins. */
+/** A turn that got the results that it waited for, and the position where its next answer begins. */
 export interface ContinuedRun {
   readonly run: ApiRun;
   readonly from: StreamPosition;
@@ -133,7 +133,7 @@ export interface ContinuedRun {
   readonly pauses: number;
 }
 
-/** Hands results to the turn that waits for them; undefined if none does. */
+/** Passes results to the turn that waits for them; undefined if none does. */
 export async function continueWaitingTurn(
   { runs, clientCalls }: { readonly runs: ApiRuns; readonly clientCalls: ClientCalls },
   caller: Caller,
@@ -153,7 +153,7 @@ export async function continueWaitingTurn(
   return { run, from: { after: found.id, isNewStream: true }, pauses: found.pauses };
 }
 
-/** The event with which a call has started, and how many events up to it wait for the client. */
+/** Finds the event with which a call started, and how many times the turn had waited for the client until then. */
 async function findCall(
   turn: HostedTurn,
   callId: string | undefined,
@@ -178,7 +178,7 @@ function parseClientCallId(text: string): { readonly runId: string; readonly cal
   return run === undefined || callId === undefined ? undefined : { runId: `run_${run}`, callId };
 }
 
-/** Calls as the message or the chunk of a chat completion has them. */
+/** Converts calls to the format of a chat completion. */
 export function describeClientCalls(runId: string, calls: readonly ToolCallPart[]) {
   return calls.map(({ callId, tool, input }, index) => ({
     index,

@@ -31,7 +31,7 @@ export const messageSchema = z.looseObject({
 
 export type ClientMessage = z.infer<typeof messageSchema>;
 
-/** What the messages of a client mean for a turn. */
+/** The messages of a client as the input of a turn. */
 export interface ParsedInput {
   /** The texts of system and developer messages. */
   readonly instructions: string;
@@ -43,7 +43,7 @@ export interface ParsedInput {
 
 type FetchImage = (address: string, signal: AbortSignal) => Promise<ParsedImage>;
 
-/** Parses the messages of a client; the last one is what the turn answers. */
+/** Parses the messages of a client. The turn answers the last one. */
 export async function parseMessages(
   messages: readonly ClientMessage[],
   fetchImage: FetchImage,
@@ -58,7 +58,7 @@ export async function parseMessages(
   for (const { role: as, content, tool_calls: calls, tool_call_id: callId } of messages) {
     const isResult = as === "tool" || as === "function";
     const role = isResult ? "user" : as;
-    // Calls of functions of the client that no turn waits for: the model reads them as text.
+    // Calls of client functions for which no turn waits are given to the model as text.
     const called = (calls ?? []).map(
       ({ id, function: { name, arguments: input } }) =>
         ({ type: "text", text: `[Called ${name}(${input}) as ${id}]` }) as const,
@@ -132,7 +132,7 @@ async function loadImage(
   return image;
 }
 
-/** Pairs of a message and its answer; an answer before the first message gets a placeholder for one. */
+/** Pairs each message with its answer. An answer before the first message gets a placeholder as its message. */
 function toExchanges(said: readonly { role: string; parts: UserMessage["parts"] }[]): Exchange[] {
   const exchanges: Exchange[] = [];
   let asked: UserMessage["parts"] | undefined;

@@ -73,7 +73,7 @@ export function createRunId(): string {
   return `run_${randomBytes(12).toString("hex")}`;
 }
 
-/** Starts and finds runs. Each belongs to its caller; nobody else can find it. */
+/** Starts and finds runs. Only the caller who started a run can find it. */
 export type ApiRuns = ReturnType<typeof createApiRuns>;
 
 export function createApiRuns(parts: ApiParts) {
@@ -170,7 +170,7 @@ export function createApiRuns(parts: ApiParts) {
     return turn;
   }
 
-  /** Stores the end of a run as soon as there is space on the disk; until the server ends, whose successor finds it in the session. */
+  /** Stores the end of a run once there is space on the disk. If the server ends before, the next one finds the end in the session. */
   async function storeLater(id: string, result: RunResult): Promise<void> {
     for (;;) {
       await systemClock.sleep(RETRY_STORE_MS, closing.signal);
@@ -182,7 +182,7 @@ export function createApiRuns(parts: ApiParts) {
     }
   }
 
-  /** Stores what becomes of the turn. A store that fails costs only the record, not the answer. */
+  /** Stores the progress and the end of a turn. If that fails, the answer still reaches the client. */
   async function track(id: string, turn: HostedTurn, request: RunRequest): Promise<RunResult> {
     const owner = request.caller.id;
     const store = async (write: () => Promise<unknown>): Promise<void> => {
@@ -231,7 +231,7 @@ export function createApiRuns(parts: ApiParts) {
     };
   }
 
-  /** Runs of exited processes that have no end yet: their turns tell how far they came. */
+  /** Records the ends of runs whose processes have exited, as far as their turns got. */
   async function settleInterrupted(signal: AbortSignal): Promise<void> {
     for (const run of database.unendedRuns()) {
       const holder = parseIdentity(run.holder);

@@ -6,7 +6,7 @@ import { createEventStream, type Frame } from "../event-stream.ts";
 import type { RunResult } from "../store/api-database.ts";
 import type { ApiRun } from "./api-runs.ts";
 
-/** Writes the events of a run in one of the formats that clients read. It gets all events, also those that are skipped. */
+/** Writes the events of a run in a format for clients. It gets all events, including those that the client already has. */
 export interface RunFormat {
   start(): readonly Frame[];
   event(event: AgentEvent): readonly Frame[];
@@ -15,7 +15,7 @@ export interface RunFormat {
   end(result: RunResult): readonly Frame[];
 }
 
-/** What becomes of a run when its client disconnects: it goes on, ends at once, or ends after a number of seconds. */
+/** What happens to a run when its client disconnects: it continues, ends at once, or ends after some seconds. */
 export type OnDisconnect = "continue" | "cancel" | { readonly graceMs: number };
 
 const MAX_GRACE_SECONDS = 3_600;

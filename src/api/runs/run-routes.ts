@@ -44,7 +44,7 @@ const CHOICES: Readonly<Record<string, Pick<Answer, "verdict" | "scope">>> = {
 
 const KEY = { credential: "key", scope: "runs" } as const;
 
-/** The rows of `/v1/runs`: turns that are started, watched, answered, noted to and stopped by separate requests. */
+/** The rows of `/v1/runs`: separate requests start, watch, answer, steer and stop turns. */
 export function runRoutes(
   parts: ApiParts,
   runs: ApiRuns,
@@ -150,7 +150,7 @@ export function runRoutes(
   ];
 }
 
-/** "Always" adds a rule to the settings, so the key needs more than its runs for it. */
+/** "Always" adds a rule to the settings, so it needs more than the scope of runs. */
 function requireChoice(choice: string, { scopes }: Caller): Pick<Answer, "verdict" | "scope"> {
   const found = Object.hasOwn(CHOICES, choice) ? CHOICES[choice] : undefined;
   if (found?.scope === "always" && !scopes.includes("admin"))

@@ -12,7 +12,7 @@ type RunStatus =
   | "failed"
   | "cancelled";
 
-/** The status of an ended run. An answer that a limit cut short counts as completed, with its outcome beside it. */
+/** The status of an ended run. An answer that was cut by a limit counts as completed; its outcome says that it was cut. */
 const ENDED: Readonly<Record<TurnOutcome | "error", RunStatus>> = {
   completed: "completed",
   cut: "completed",

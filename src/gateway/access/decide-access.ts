@@ -14,7 +14,7 @@ export type Access =
   /** `mayPair`: a direct message from a proven sender, where strangers get a code. */
   | { readonly isAllowed: false; readonly reason: string; readonly mayPair: boolean };
 
-/** Decides who is answered. Nobody is, unless a list, a pairing or an open door in the settings says so. */
+/** Decides whether a sender is answered: only with a list, a pairing or a setting that allows everyone. */
 export function decideAccess(
   { chat, sender }: { readonly chat: Chat; readonly sender: Sender },
   {
@@ -29,7 +29,7 @@ export function decideAccess(
   if (options.ignored_chats.includes(chat.chatId)) return refuse("its chat is in ignored_chats");
   if (!isDirect && options.allowed_chats.length > 0 && !options.allowed_chats.includes(chat.chatId))
     return refuse("its chat is not in allowed_chats");
-  // Also behind an open door: the answer would go to, and the session belong to, the person whose name was used.
+  // Also where everyone is allowed: the answer and the session would belong to the person whose name was used.
   if (!sender.isProven) return refuse("nothing proves who wrote it");
   const isOpen = [options, everywhere].some(
     ({ allow_all_users, allowed_users }) => allow_all_users || allowed_users.includes("*"),
@@ -42,7 +42,7 @@ export function decideAccess(
   return { isAllowed: true, tier: findTier(sender, isDirect, options) };
 }
 
-/** Admin lists count only in their own scope. */
+/** A list of admins counts only in its own scope. */
 export function findTier(sender: Sender, isDirect: boolean, options: CommonOptions): Tier {
   const admins = isDirect ? options.allow_admin_from : options.group_allow_admin_from;
   if (admins.length === 0) return "admin";

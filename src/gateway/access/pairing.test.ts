@@ -35,7 +35,7 @@ test("D3: a code has eight unambiguous characters, and only its hash is stored",
   expect(rows).not.toContain(code);
 });
 
-test("D4: a code lets the person in who asked, in every process, and a revocation takes that back", async () => {
+test("D4: a code gives the person who asked access in every process, and a revocation ends it", async () => {
   await using lab = await openPairing();
   const code = (await lab.ask("anna")) ?? "";
   const other = await lab.openOther();
@@ -64,7 +64,7 @@ test("D3: a person gets one code in ten minutes, and three people wait at most",
   });
 });
 
-test("requests of the same moment are listed by the ids of the people", async () => {
+test("requests of the same millisecond are ordered by the ids of the people", async () => {
   await using lab = await openPairing();
   for (const id of ["carl", "anna", "ben"]) await lab.ask(id);
   expect(lab.pairing.waiting("irc").map(({ userId }) => userId)).toEqual(["anna", "ben", "carl"]);

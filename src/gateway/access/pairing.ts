@@ -45,7 +45,7 @@ interface UserRow {
 
 export type Pairing = ReturnType<typeof createPairing>;
 
-/** People who asked to be let in, and those who were. Every process reads the same rows, so a change takes effect at once. */
+/** The people who asked for access and those who got it. All processes read the same rows, so a change takes effect at once. */
 export function createPairing(database: Database) {
   const prune = database.prepare("delete from pairing_request where expires_at <= hermes_now()");
   const previous = database.prepare<{ recent: 0 | 1 }>(
@@ -83,7 +83,7 @@ export function createPairing(database: Database) {
 
   return {
     isPaired: (platform: string, userId: string): boolean => isPaired.get(platform, userId) !== undefined,
-    /** A code for a stranger; undefined if this person has just got one, or too many people wait. Runs inside a transaction. */
+    /** Creates a code for a stranger; undefined if this person just got one or too many wait. Call it inside a transaction. */
     request(platform: string, { id: userId, name: userName = userId }: Sender): string | undefined {
       prune.run();
       if (previous.get(ASK_AGAIN_MS, platform, userId)?.recent === 1) return undefined;
@@ -99,7 +99,7 @@ export function createPairing(database: Database) {
       paired.all().map(({ platform, user_id: userId, user_name: userName, paired_at: pairedAt }) => ({
         ...{ platform, userId, userName, pairedAt },
       })),
-    /** Lets in the person who asked. A request id cannot be guessed; wrong codes are counted and lock the platform. */
+    /** Gives the person who asked access. Wrong codes are counted and lock the platform; a request id cannot be guessed. */
     async approve(platform: string, text: string, signal: AbortSignal): Promise<PairingRequest> {
       const word = text.replace(/[\s-]/g, "");
       const outcome = await database.write(() => {
@@ -130,7 +130,7 @@ export function createPairing(database: Database) {
         );
       return outcome;
     },
-    /** Shuts a person out; false if the person was not paired. */
+    /** Ends a person's access; false if the person was not paired. */
     revoke: (platform: string, userId: string, signal: AbortSignal): Promise<boolean> =>
       database.write(() => unpair.run(platform, userId).changes === 1, signal),
   };

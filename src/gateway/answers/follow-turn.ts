@@ -18,14 +18,14 @@ export interface TurnFollower {
 
 export interface FollowedTurn {
   readonly result: HostedTurnResult;
-  /** What people have seen of the answer. */
+  /** The part of the answer that was shown. */
   readonly shown: ShownText | undefined;
   readonly facts: TurnFacts;
 }
 
 const TYPING_EVERY_MS = 4_000;
 
-/** Follows a turn to its end: shows that something happens, asks its questions in the chat, and shows its text. */
+/** Follows a turn to its end: shows that it is working, posts its questions in the chat, and shows its text. */
 export async function followTurn(
   turn: HostedTurn,
   { clock, live, ...follower }: TurnFollower,

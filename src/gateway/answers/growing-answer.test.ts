@@ -27,7 +27,7 @@ function openLab(answer: (index: number) => ActResult = () => ({ ok: true })) {
 }
 
 describe("an answer that grows", () => {
-  test("is posted once it has a few words, then edited, and never to what it already shows", async () => {
+  test("is posted once it has a few words, then edited only when the text has changed", async () => {
     const { log, write, live } = openLab();
     await write("Hi");
     expect(log).toEqual([]);
@@ -42,7 +42,7 @@ describe("an answer that grows", () => {
     });
   });
 
-  test("ends with a call, and what follows is a message of its own", async () => {
+  test("ends with a call, and the text after it is a new message", async () => {
     const { log, write, live } = openLab();
     await write("Let me look");
     live.append(" into it.");
@@ -60,7 +60,7 @@ describe("an answer that grows", () => {
     expect(await live.close()).toEqual({ segment: 2, text: "It is fine" });
   });
 
-  test("K9: refused edits are asked for more and more rarely, and then not at all", async () => {
+  test("K9: after refusals, edits are made less and less often, and then no more", async () => {
     const { log, write, live } = openLab(() => ({ ok: false, retryAfterMs: 5_000 }));
     await write("0 first words");
     for (let second = 1; second < 120; second++) await write(`${second}`);

@@ -19,18 +19,18 @@ export interface GrowingMessage {
 export interface GrowingAnswerParts {
   readonly clock: Clock;
   readonly rules: StreamingRules;
-  /** The beginning of a text that fits into one message. */
+  /** The beginning of a text, as much as fits into one message. */
   head(text: string): string;
   /** Adds the message of a segment to the outbox. */
   post(segment: number, text: string): Promise<void>;
   find(segment: number): GrowingMessage | undefined;
-  /** Stores what a message is to say in the end; it is then edited as often as it takes. */
+  /** Stores the final text of a message; edits are then retried until one succeeds. */
   settle(segment: number, text: string): Promise<void>;
-  /** Shows a text in a message, if nothing speaks against it now; may get lost. */
+  /** Tries once to show a text in a message; may get lost. */
   edit(messageId: string, text: string, signal: AbortSignal): Promise<ActResult>;
 }
 
-/** What a turn has shown so far of a text that was not completed. */
+/** The part of an unfinished text that was shown. */
 export interface ShownText {
   /** The message that the rest belongs to; undefined if nothing was posted yet. */
   readonly segment: number | undefined;
@@ -39,22 +39,22 @@ export interface ShownText {
 
 export interface GrowingAnswer {
   append(text: string): void;
-  /** The text begins again, because the request is repeated. */
+  /** Drops the text, because the request to the model is repeated. */
   restart(): void;
-  /** What was written is complete, and what follows is a message of its own. */
+  /** Completes the current message; later text becomes a new message. */
   endSegment(): Promise<void>;
-  /** Shows nothing more. Call it before the answer is stored: an edit that is under way must not overtake the answer. */
+  /** Stops showing text. Call it before the answer is stored, so that no late edit overwrites the answer. */
   close(): Promise<ShownText>;
 }
 
 const LONGEST_INTERVAL_MS = 10_000;
-/** Refusals in a row after which a turn shows nothing more before its end. */
+/** After this many refusals in a row, nothing more is shown until the turn ends. */
 const MAX_STRIKES = 3;
 const EDIT_WITHIN_MS = 5_000;
 
 /**
- * Shows the text of a turn while it is written, in a message that grows. Only its first version and its last are stored; those
- * between them are edits that may get lost. A service that refuses edits is asked more and more rarely, and then not at all.
+ * Shows the text of a turn while it is written, in a message that grows. Only its first and its last version are stored; the
+ * edits between them may get lost. After each refusal the next edit waits longer, and after some refusals there are no more edits.
  */
 export function openGrowingAnswer(parts: GrowingAnswerParts): GrowingAnswer {
   const { clock, rules } = parts;
@@ -69,7 +69,7 @@ export function openGrowingAnswer(parts: GrowingAnswerParts): GrowingAnswer {
   let step = Promise.resolve();
   const changed = new WakeFlag();
 
-  /** Whether there is more to show later without a further word of the model. */
+  /** Returns whether to try again even if the model writes nothing more. */
   async function show(): Promise<boolean> {
     const now = parts.head(text);
     if (strikes >= MAX_STRIKES || now === "" || now === shown) return false;

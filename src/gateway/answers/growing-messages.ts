@@ -24,7 +24,7 @@ export interface AnsweredChat {
   readonly answers: readonly InboxEntry[];
 }
 
-/** The rows of the outbox in which answers grow; the last one of a turn becomes its answer. */
+/** Keeps growing answers as rows of the outbox. The last row of a turn becomes its answer. */
 export function createGrowingMessages({ outbox, clock, rules, split, add }: GrowingMessagesParts) {
   const nameOf = (turnId: string, segment: number): string => `live:${turnId}:${segment}`;
 
@@ -54,7 +54,7 @@ export function createGrowingMessages({ outbox, clock, rules, split, add }: Grow
     });
   }
 
-  /** The message in which an earlier process showed the beginning of a text; of `whole`, if given. */
+  /** Finds the message in which an earlier process showed the beginning of a text, or of `whole` if given. */
   function findShown(turnId: string, whole?: string): ShownText | undefined {
     for (let segment = 0, last: ShownText | undefined; ; segment++) {
       const [row] = outbox.ofSource(nameOf(turnId, segment));
@@ -65,7 +65,7 @@ export function createGrowingMessages({ outbox, clock, rules, split, add }: Grow
     }
   }
 
-  /** Marks the beginning of a text that nobody will continue. */
+  /** Marks a shown text as unfinished, because it will not be continued. */
   async function breakOff(turnId: string, { target, answers }: AnsweredChat): Promise<void> {
     const shown = findShown(turnId);
     if (shown?.segment === undefined || shown.text.endsWith("[…]")) return;

@@ -23,7 +23,7 @@ export interface CommandContext {
   resume(sessionId: string): Promise<void>;
   /** The title of a session; undefined if it was deleted. */
   titleOf(sessionId: string): string | undefined;
-  /** Keeps what people choose for this chat. */
+  /** Stores what people choose for this chat. */
   choose(change: ChatChoices): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
   },
   steer: {
     words: "TEXT",
-    summary: "give the running turn a note",
+    summary: "add a note to the running turn",
     run({ runner, chatKey }, rest) {
       if (rest === "") return "Write the note after /steer.";
       return runner.steer(chatKey, rest) ? "Noted." : "Nothing runs here; write it as a message.";
@@ -100,7 +100,7 @@ export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
   },
   footer: {
     words: "on|off",
-    summary: "end each answer with a line about the model and its context, or no longer",
+    summary: "switch the line about the model and its context at the end of answers",
     async run({ choose }, rest) {
       const chosen = SWITCH[rest.toLowerCase()];
       if (chosen === undefined) return "Write /footer on or /footer off.";
@@ -128,7 +128,7 @@ const BUSY_WORDS: Readonly<Record<BusyMode, string>> = {
   interrupt: "A message that arrives while a turn runs stops that turn.",
 };
 
-/** Only sessions of the same chat: nobody reaches the session of somebody else by its id. */
+/** Lists only sessions of this chat, so that nobody can resume another person's session by its id. */
 function knownSessions({ chats, chatKey, titleOf }: CommandContext) {
   return chats.sessionsOf(chatKey, SHOWN_SESSIONS).flatMap(({ id, at }) => {
     const title = titleOf(id);
@@ -164,12 +164,10 @@ async function startNew({ runner, chatKey, reset }: CommandContext): Promise<str
 async function answerOldest(scene: CommandContext, words: string, signal: AbortSignal): Promise<string> {
   const [question] = scene.runner.running(scene.chatKey)?.questions() ?? [];
   if (question === undefined) return "Nothing waits for an answer here.";
-  return (
-    (await answerQuestion(scene, question, words, signal)) ?? "That is no answer to the question that waits."
-  );
+  return (await answerQuestion(scene, question, words, signal)) ?? "That does not answer the open question.";
 }
 
-/** Answers a question of the running turn, and says so; undefined if the words are no answer to it. */
+/** Answers a question of the running turn and returns the confirmation; undefined if the words do not answer it. */
 export async function answerQuestion(
   { runner, chatKey, sender }: Pick<CommandContext, "runner" | "chatKey" | "sender">,
   question: Approval,

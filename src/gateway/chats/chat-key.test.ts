@@ -33,7 +33,7 @@ test("K36: a thread has one session in whatever order its people write, and two 
   expect(keyOf(one, "anna")).not.toBe(keyOf(other, "anna"));
 });
 
-test("C3: both can be changed", () => {
+test("C3: settings can change who shares a session, in groups and in threads", () => {
   const rules = { group_sessions_per_user: false, thread_sessions_per_user: true };
   const room: Chat = { chatId: "room", type: "group" };
   expect(keyOf(room, "anna", rules)).toBe(keyOf(room, "ben", rules));

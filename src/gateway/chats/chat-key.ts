@@ -8,8 +8,8 @@ export interface ChatKeyRules {
 }
 
 /**
- * The key of the session that a message belongs to: who shares a session is decided here and nowhere else. Ids come from the
- * network, so each part is escaped.
+ * The key of the chat that a message belongs to. People with the same key share a session; nothing else decides that. Each part is
+ * escaped, because ids come from the network.
  */
 export function chatKeyOf(
   { platform, account }: { readonly platform: string; readonly account: string },
@@ -23,7 +23,7 @@ export function chatKeyOf(
   return [platform, account, type, chatId, threadId, person].map(encodeURIComponent).join(":");
 }
 
-/** Whether several people write in the session of a key, so that the model must be told who wrote what. */
+/** Whether several people share the chat, so that the model needs the author of each message. */
 export function isSharedKey(key: string): boolean {
   const [, , type, , , person] = key.split(":");
   return type !== "dm" && person === "";

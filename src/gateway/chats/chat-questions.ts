@@ -7,7 +7,7 @@ const SESSION = /^(?:session|yes for (?:this|the) session)$/i;
 const ALWAYS = /^always$/i;
 const NO = /^(?:no|n|deny|denied)(?:[\s,:]+(?<reason>.+))?$/is;
 
-/** A question of a running turn, as people in a chat see it: with buttons where there are some, and always with words. */
+/** A question of a running turn as a message: it can be answered in words, and with buttons where the platform has them. */
 export function askInChat({ id, kind, summary, reason, details }: Approval): OutboundPart["content"] {
   const text = details.whole ?? summary;
   if (kind === "clarification") {
@@ -32,7 +32,7 @@ export function askInChat({ id, kind, summary, reason, details }: Approval): Out
   };
 }
 
-/** Reads a person's words as the answer to a question; undefined if they are none. */
+/** Parses a person's words as the answer to a question; undefined if they do not answer it. */
 export function readChatAnswer({ kind, details }: Approval, text: string): Omit<Answer, "by"> | undefined {
   const words = text.trim();
   if (words === "") return undefined;
@@ -44,7 +44,7 @@ export function readChatAnswer({ kind, details }: Approval, text: string): Omit<
   return no === null ? undefined : { verdict: "denied", text: no.groups?.["reason"] };
 }
 
-/** What the value of a pressed button says: which question, and the answer. */
+/** Splits the value of a pressed button into the question and the answer. */
 export function readButton(value: string): { readonly questionId: string; readonly words: string } {
   const [questionId = "", words = ""] = value.split(/ (.*)/s);
   return { questionId, words };

@@ -45,7 +45,7 @@ export interface ChatRunnerParts {
   waitForSpace(): Promise<void>;
   /** How sessions of a platform are opened; undefined if the platform is not configured any more. */
   surfaceOf(platform: string, toolsets: readonly string[] | undefined): Surface;
-  /** Tells hooks what happens in turns. */
+  /** Called with what happens in turns, for hooks. */
   onEvent(event: HookEvent): void;
   /** The groups of tools that a message may use; undefined means all. */
   toolsetsOf(entry: InboxEntry): readonly string[] | undefined;
@@ -61,19 +61,19 @@ export interface ChatRunnerParts {
   findEditor(platform: string, chat: ChatAddress): GrowingAnswerParts["edit"] | undefined;
   /** The last line of an answer; empty for none. */
   footerOf(chat: ChatRecord, facts: TurnFacts): string;
-  /** Shows that something happens; may get lost. */
+  /** Shows that an answer is being written; may get lost. */
   showTyping(platform: string, chat: ChatAddress): void;
 }
 
-/** Turns of a chat that crashes cut off in a row before it is given up. */
+/** After this many interrupted turns in a row, a message is given up. */
 const MAX_INTERRUPTIONS = 3;
 const RETRY_FULL_MS = 1_000;
 
 export type ChatRunner = ReturnType<typeof createChatRunner>;
 
 /**
- * Runs the turns of all chats, at most one per chat. What happens is recorded in an order in which a crash between two steps loses
- * and repeats nothing: the turn with its id, then the message in the session under that id, then the answer in the outbox.
+ * Runs the turns of all chats, at most one per chat. The order of the records makes sure that a crash between two of them neither
+ * loses nor repeats anything: first the turn with its id, then the message in the session under that id, then the answer in the outbox.
  */
 export function createChatRunner(parts: ChatRunnerParts) {
   const { database, inbox, outbox, chats, turns, clock, log } = parts;
@@ -110,7 +110,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
 
   /** Runs a turn for what waits in a chat; false if nothing does. */
   async function runNext(chatKey: string): Promise<boolean> {
-    using _slot = await slots.take(); // before the turn is recorded, so that a flood does not begin turns in vain
+    using _slot = await slots.take(); // before the turn is recorded: a flood must not record turns that cannot run yet
     const id = isStopping ? undefined : await chats.begin(chatKey, never);
     if (id === undefined) return false;
     const entries = inbox.ofTurn(id);
@@ -169,7 +169,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
     await next?.();
   }
 
-  /** Follows a turn to its end, and shows in the chat what it asks and writes. */
+  /** Follows a turn to its end, and shows its questions and its text in the chat. */
   async function follow(
     one: HostedTurn,
     turn: Pick<ChatTurn, "id" | "chatKey">,
@@ -220,7 +220,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
     }
   }
 
-  /** Stores a file that a running turn sends; a call that is made again after a crash sends it once. */
+  /** Stores a file that a running turn sends. A call that is repeated after a crash sends it only once. */
   async function sendFile({ owner, callId, ...file }: OutgoingFile): Promise<void> {
     const turn = bySession.get(owner);
     if (turn === undefined) throw new AppError("turn-stopped", "The turn has ended.");
@@ -273,7 +273,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
         text: whole === "" ? "(I have nothing to say to that.)" : whole,
         footer,
         failure: outcome === "failed" ? (reason ?? "the turn failed") : undefined,
-        // What people have seen stays in front of the reason why there is no more.
+        // The text that people have already seen stays, followed by the reason why it ended.
         shown: text.trim() === "" ? shown : shown && { ...shown, text: "" },
       },
       entries,
@@ -305,9 +305,9 @@ export function createChatRunner(parts: ChatRunnerParts) {
     parts.onAdded(target.platform);
   }
 
-  async function add(utterance: Parameters<Outbox["add"]>[0]): Promise<void> {
-    await database.write(() => outbox.add(utterance), never);
-    parts.onAdded(utterance.target.platform);
+  async function add(message: Parameters<Outbox["add"]>[0]): Promise<void> {
+    await database.write(() => outbox.add(message), never);
+    parts.onAdded(message.target.platform);
   }
 
   function requireChat(key: string): ChatRecord {
@@ -317,8 +317,8 @@ export function createChatRunner(parts: ChatRunnerParts) {
   }
 
   /**
-   * Brings a turn that was cut off to its end: answered, given up, or started again where nothing had begun. Returns what
-   * continues it otherwise. `downMs` is a time that is too long for that.
+   * Ends an interrupted turn: it is answered, given up, or started again if it had not begun. Otherwise returns a function that
+   * continues it. With `downMs`, the time without a gateway, it is not continued because that time was too long.
    */
   async function settle(turn: ChatTurn, downMs?: number): Promise<(() => Promise<void>) | undefined> {
     const entries = inbox.ofTurn(turn.id);
@@ -354,7 +354,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
     return () => runTurn(next, continueMessage(lateNotes(entries, turn)), inbox.ofTurn(id));
   }
 
-  /** Settles the turns of an earlier process. After a long time, given as `downMs`, none is continued without being asked for. */
+  /** Settles the turns of an earlier process. With `downMs` none is continued unless its person asks for it. */
   async function recover(downMs: number | undefined): Promise<void> {
     for (const turn of chats.running()) {
       const next = await settle(turn, downMs);
@@ -368,7 +368,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
     recover,
     sendFile,
     running: (chatKey: string): HostedTurn | undefined => hosted.get(chatKey),
-    /** Stops the turn of a chat for good; false if none runs. Its tools get the reason. */
+    /** Stops the turn of a chat, which is then not continued; false if none runs. Its tools get the reason. */
     async stop(chatKey: string, reason?: Error): Promise<boolean> {
       const turn = hosted.get(chatKey);
       if (turn === undefined) return false;
@@ -392,7 +392,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
   }
 }
 
-/** Another process may have ended the turn in the name of the one that was killed. */
+/** Whether another process recorded the end of the turn because its own process was killed. */
 function isCutOff({ outcome, reason }: FoundTurn): boolean {
   return outcome === "failed" && reason === "Hermes exited before the turn ended.";
 }
@@ -410,7 +410,7 @@ function isUnstored(result: HostedTurnResult): boolean {
   );
 }
 
-/** What all messages of a turn may use. */
+/** The toolsets that every message of a turn may use. */
 function commonToolsets(lists: readonly (readonly string[] | undefined)[]): readonly string[] | undefined {
   const [first, ...others] = lists.filter((list) => list !== undefined);
   return first?.filter((name) => others.every((list) => list.includes(name)));

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { Target } from "../platform.ts";
 
-/** One conversation with people: the session that answers in it, and where. */
+/** A chat with the session that answers in it. */
 export interface ChatRecord {
   readonly key: string;
   readonly sessionId: string | undefined;
   readonly target: Target;
-  /** Who or what it is, for lists. */
+  /** Its name in lists. */
   readonly label: string;
-  /** Turns in a row that a crash has cut off. */
+  /** How many turns in a row a crash has interrupted. */
   readonly interruptions: number;
   /** What people have chosen in this chat. */
   readonly choices: ChatChoices;
@@ -30,7 +30,7 @@ export interface ChatTurn {
   readonly sessionId: string | undefined;
   readonly state: "running" | "ended" | "void";
   readonly outcome: string | undefined;
-  /** The turn that a crash cut off and that this one continues. */
+  /** The interrupted turn that this one continues. */
   readonly resumes: string | undefined;
   readonly startedAt: number;
   readonly endedAt: number | undefined;
@@ -116,7 +116,7 @@ export function createChatStore(database: Database) {
   const turnById = database.prepare<TurnRow>("select * from turn where id = ?");
 
   return {
-    /** Records that the chat was used; runs inside a transaction. */
+    /** Records that the chat was used. Call it inside a transaction. */
     use(key: string, { platform, chatId, threadId }: Target, label: string): void {
       upsert.run({ key, platform, chatId, threadId: threadId ?? null, label });
     },
@@ -125,7 +125,7 @@ export function createChatStore(database: Database) {
     /** Chats in which a message waits and no turn runs. */
     waiting: (): readonly string[] => waitingChats.all().map(({ chat_key }) => chat_key),
     hasWaiting: (chatKey: string): boolean => hasWaiting.get(chatKey) !== undefined,
-    /** The next message starts a new session; runs inside a transaction. */
+    /** Makes the next message start a new session. Call it inside a transaction. */
     resetSession(key: string): void {
       setSession.run({ key, sessionId: null });
     },
@@ -134,16 +134,16 @@ export function createChatStore(database: Database) {
     /** The sessions that have answered in a chat, the latest first. */
     sessionsOf: (key: string, limit: number): readonly { readonly id: string; readonly at: number }[] =>
       sessionsOf.all(key, limit).map(({ session_id: id, at }) => ({ id, at })),
-    /** The next message continues a session; runs inside a transaction. */
+    /** Makes the next message continue this session. Call it inside a transaction. */
     setSession(key: string, sessionId: string): void {
       setSession.run({ key, sessionId });
     },
-    /** Changes what people have chosen in a chat; runs inside a transaction. */
+    /** Changes what people have chosen in a chat. Call it inside a transaction. */
     choose(key: string, change: ChatChoices): void {
       const chosen = { ...toChat(find.get(key))?.choices, ...change };
       setChoices.run({ key, choices: JSON.stringify(chosen) });
     },
-    /** Opens a turn for everything that waits in a chat, before anything is done; undefined if nothing waits. */
+    /** Records a turn for all waiting messages of a chat before it runs; undefined if none waits. */
     begin: (chatKey: string, signal: AbortSignal): Promise<string | undefined> =>
       database.write(() => {
         if (hasWaiting.get(chatKey) === undefined) return undefined;
@@ -152,7 +152,7 @@ export function createChatStore(database: Database) {
         take.run({ id, chatKey });
         return id;
       }, signal),
-    /** Replaces a turn that a crash has cut off by one that continues it, and counts that before it is tried. */
+    /** Replaces an interrupted turn by one that continues it, and counts the interruption before the new turn runs. */
     continueTurn: ({ id: resumes, chatKey }: ChatTurn, signal: AbortSignal): Promise<string> =>
       database.write(() => {
         const id = randomUUID();
@@ -163,7 +163,7 @@ export function createChatStore(database: Database) {
         move.run({ id, resumes });
         return id;
       }, signal),
-    /** The session in which a turn runs is the session of its chat from now on. */
+    /** Makes the session of a turn the session of its chat. */
     adopt: (
       { id, chatKey }: Pick<ChatTurn, "id" | "chatKey">,
       sessionId: string,
@@ -173,20 +173,20 @@ export function createChatStore(database: Database) {
         setTurnSession.run({ id, sessionId });
         adoptSession.run({ key: chatKey, sessionId });
       }, signal),
-    /** Ends a turn and its messages; runs inside a transaction, together with the answer. */
+    /** Ends a turn and its messages. Call it in the transaction that stores the answer. */
     end({ id, chatKey }: Pick<ChatTurn, "id" | "chatKey">, outcome: string, reason?: string): void {
       if (endTurn.run({ id, outcome }).changes !== 1) return;
       settleMessages.run({ id, state: reason === undefined ? "done" : "failed", reason: reason ?? null });
       if (outcome === "completed") setInterruptions.run({ key: chatKey, count: 0 });
     },
-    /** The message is a note to a running turn; runs inside a transaction. */
+    /** Makes a message a note to a running turn. Call it inside a transaction. */
     attach(key: number, turnId: string): void {
       attach.run({ key, turnId });
     },
-    /** A person wants the turn to end. */
+    /** Records that a person stopped the turn. */
     markStopped: (id: string, signal: AbortSignal): Promise<void> =>
       database.write(() => void markStopped.run(id), signal),
-    /** The turn never reached its session: its messages wait again. */
+    /** Lets the messages of a turn wait again, because the turn never reached its session. */
     giveBack: (id: string, signal: AbortSignal): Promise<void> =>
       database.write(() => {
         giveBack.run(id);

@@ -4,7 +4,7 @@ export interface ChatCommand {
   readonly rest: string;
 }
 
-/** `/stop`, `/Stop@our_bot now`. A path such as `/etc/hosts` is none; dashes that a phone has joined are put back. */
+/** Parses `/stop` or `/Stop@our_bot now`. `/etc/hosts` is not a command. A dash that a phone made from `--` is turned back. */
 export function parseChatCommand(text: string): ChatCommand | undefined {
   const match = /^\/(?<name>[a-z][\w-]*)(?:@\S+)?(?:\s+(?<rest>.*))?$/is.exec(text.trim());
   const { name, rest = "" } = match?.groups ?? {};

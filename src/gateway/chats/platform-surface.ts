@@ -2,7 +2,7 @@ import type { Surface } from "../../conversation/conversation-request.ts";
 import type { FileSending } from "../../tools/tool-parts.ts";
 import type { Capabilities } from "../platform.ts";
 
-/** What the model is told about a platform, and how its sessions behave. */
+/** The instructions for sessions of a platform, and how they behave. */
 export function surfaceOf(
   name: string,
   label: string,

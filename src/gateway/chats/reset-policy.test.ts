@@ -39,7 +39,7 @@ describe("C9: the reset policy of sessions", () => {
     expect(why(rules, "2026-01-02T03:50", "2026-01-02T04:10")).toBeDefined();
   });
 
-  test("a platform wins over a kind of chat, and that over the rest", () => {
+  test("the setting of a platform overrides that of a kind of chat, which overrides the general one", () => {
     const rules = { mode: "idle", idle_minutes: 1, group: "none" };
     expect(why(rules, "2026-01-01T10:00", "2026-01-01T11:00")).toBeDefined();
     expect(why(rules, "2026-01-01T10:00", "2026-01-01T11:00", { type: "group" })).toBeUndefined();

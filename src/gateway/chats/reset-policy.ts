@@ -2,7 +2,7 @@ import type { SessionResetOptions } from "../options.ts";
 import type { Chat } from "../platform.ts";
 import type { CommonOptions } from "../platforms/common-options.ts";
 
-/** Why a chat gets a new session with its next message, in words for its people; undefined if it keeps the session. */
+/** The reason, as a sentence for people, why the next message starts a new session; undefined if it does not. */
 export function whyReset(
   rules: SessionResetOptions,
   options: Pick<CommonOptions, "session_reset">,
@@ -22,7 +22,7 @@ export function whyReset(
   return undefined;
 }
 
-/** The last time at which a clock on the wall here showed this hour. */
+/** The latest time at which it was this hour, local time. */
 function lastTimeAt(hour: number, now: number): number {
   const at = new Date(now);
   at.setHours(hour, 0, 0, 0);

@@ -8,14 +8,14 @@ import { withoutQueue } from "./parse-command.ts";
 
 const MAX_NAME_LENGTH = 240;
 
-/** The message of a turn that continues one which a crash has cut off. `notes` were written while that one ran. */
+/** The message of a turn that continues an interrupted one. `notes` were written while the interrupted turn ran. */
 export function continueMessage(notes: readonly string[]): TurnMessage {
   const text =
     "[The gateway was restarted while you were working on the message above. Continue with it, and do not repeat what is already done. Check the outcome of calls that were interrupted before you run them again.]";
   return { text, notes };
 }
 
-/** What the model gets for the messages that waited: one text, and the files. */
+/** Combines the waiting messages into one text with their files. */
 export async function composeMessage(
   entries: readonly InboxEntry[],
   isShared: boolean,
@@ -48,7 +48,7 @@ function lineOf({ text, sender, repliesTo }: StoredMessage, isNamed: boolean): s
   return `${quoted}${isNamed ? `${quote(sender.name ?? sender.id)}: ` : ""}${withoutQueue(text)}`;
 }
 
-/** Names and topics come from strangers: one short line. */
+/** Shortens a name or topic to one line, because it may come from a stranger. */
 function quote(text: string): string {
   return text.replace(/\s+/g, " ").trim().slice(0, MAX_NAME_LENGTH);
 }

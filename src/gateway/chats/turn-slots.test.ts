@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createTurnSlots } from "./turn-slots.ts";
 
-test("C13: a number of turns run at once, and the others follow in their order", async () => {
+test("C13: only a limited number of turns run at once, and the others follow in order", async () => {
   const slots = createTurnSlots(2);
   const events: string[] = [];
   const ends = new Map<number, () => void>();

@@ -1,6 +1,6 @@
-/** Lets a number of turns run at once; the others wait in their order. */
+/** Limits the number of turns that run at once; the others wait in order. */
 export interface TurnSlots {
-  /** Resolves when there is a free slot, which is taken until it is disposed. */
+  /** Takes a slot as soon as one is free; disposing frees it. */
   take(): Promise<Disposable>;
 }
 

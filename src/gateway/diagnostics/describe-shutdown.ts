@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { messageOf } from "../../lib/errors.ts";
 
-/** What is known at once about a request to end: who may have sent it, and how the machine was. */
+/** Facts for the log about a request to end: its reason, the parent process and the load of the machine. */
 export function describeShutdown(reason: unknown) {
   return {
     why: messageOf(reason),

@@ -4,21 +4,21 @@ export interface WatchdogOrder {
   /** How long the event loop may be blocked. */
   readonly limitMs: number;
   readonly checkEveryMs: number;
-  /** Where it writes what the process was doing. */
+  /** The file for the stack of the blocked process. */
   readonly report: string;
 }
 
 export interface LoopWatchdog extends AsyncDisposable {
-  /** The process must have ended after `ms`, however busy its loop is. */
+  /** Ends the process after `ms`, even if its loop is blocked. */
   endWithin(ms: number): void;
 }
 
-/** Positions in the shared memory: beats of the loop, and the seconds that are left of an end. */
+/** Positions in the shared memory: the number of beats of the loop, and the seconds left until the process must have ended. */
 const [BEATS, SECONDS_LEFT] = [0, 1];
 
 /**
- * The thread: it counts checks without a beat, so that a process that was suspended is not blamed. It is a text because it must be
- * small and is loaded without a file. A debugger session of the thread reads the stack of the blocked loop.
+ * The code of the thread. It counts checks without a beat instead of reading a clock, so that a suspended process is not ended. It is a
+ * string, so that it needs no file. A debugger session of the thread reads the stack of the blocked loop.
  */
 const THREAD = `
 const { workerData: { shared, limitMs, checkEveryMs, report } } = require("node:worker_threads");
@@ -63,8 +63,8 @@ function end(why) {
 `;
 
 /**
- * Ends the process from a thread of its own when its event loop is blocked for too long, after writing what it was doing: a
- * supervisor then starts the gateway again, and nothing that is stored is lost.
+ * Ends the process from a separate thread when its event loop is blocked for too long, after writing the stack to the report. A
+ * supervisor then starts the gateway again, and nothing that was stored is lost.
  */
 export function startLoopWatchdog(order: WatchdogOrder): LoopWatchdog {
   const shared = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);

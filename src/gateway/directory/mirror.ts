@@ -3,8 +3,8 @@ import type { StoredMessage } from "../inbox/stored-message.ts";
 import type { Target } from "../platform.ts";
 
 /**
- * Lets the session of a chat know what was sent there from elsewhere, so that an answer to it is understood. It becomes a part of
- * the next turn. Where several sessions answer in the chat, nobody can say whose message it was, and none is told.
+ * Adds a message that was sent into a chat from elsewhere to the next turn of its session, so that the model understands replies to
+ * it. If several sessions answer in the chat, it is added to none, because it is unknown which one it belongs to.
  */
 export function createMirror(database: Database) {
   const candidates = database.prepare<{ key: string }>(

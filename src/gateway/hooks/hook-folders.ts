@@ -17,7 +17,7 @@ export const HOOK_EVENTS = [
   "command:*",
 ] as const;
 
-/** A folder below `hooks/` of the home: what it is called for, and a hash of everything in it. */
+/** A folder below `hooks/` of the home, with its events and a hash of its files. */
 export interface HookFolder {
   readonly name: string;
   readonly folder: string;
@@ -53,7 +53,7 @@ const manifestSchema = z.strictObject({
 const MANIFEST = "hook.yaml";
 const MAX_FILES = 200;
 
-/** All hooks of a home, also those that cannot be used. */
+/** Lists all hooks of a home, including those that cannot be used. */
 export async function listHookFolders(hooks: string): Promise<readonly HookFolder[]> {
   const entries = (await unlessMissing(readdir(hooks, { withFileTypes: true }))) ?? [];
   const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
@@ -78,7 +78,7 @@ async function readHookFolder(name: string, folder: string): Promise<HookFolder>
   }
 }
 
-/** Links and special files are refused: what is trusted must be what runs. */
+/** Refuses links and special files, because their content could change after the hook was trusted. */
 async function hashFolder(folder: string): Promise<string> {
   const hash = createHash("sha256");
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });

@@ -74,7 +74,7 @@ test("F1: a hook that is new or was changed is not run", async () => {
   expect(await lab.read()).toBe("");
 });
 
-test("F1: a hook that fails, hangs on nothing or is broken touches no other", async () => {
+test("F1: a hook that fails, hangs or is broken affects no other hook", async () => {
   await using lab = await openLab();
   await lab.write("a-bad", "events: [agent:end]\ncommand: exit 3\n");
   await lab.write("b-broken", "events: [agent:ending]\ncommand: x\n");

@@ -5,7 +5,7 @@ import { shorten } from "../../lib/text/shorten.ts";
 import { type HookFolder, type HookManifest, listHookFolders } from "./hook-folders.ts";
 import type { TrustedHooks } from "./trusted-hooks.ts";
 
-/** What a hook gets on its standard input, as JSON. Texts are short. */
+/** The JSON that a hook reads from its standard input. Long texts are cut. */
 export interface HookEvent {
   readonly event: string;
   readonly platform?: string;
@@ -19,9 +19,9 @@ export interface HookEvent {
 }
 
 export interface Hooks {
-  /** Hands an event to every hook that names it. Never waits and never fails: a hook can only watch. */
+  /** Passes an event to every hook that names it. Never waits and never throws: a hook can only observe. */
   fire(event: HookEvent): void;
-  /** Resolves when the hooks that run have ended. */
+  /** Resolves when all running hooks have ended. */
   settled(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ const MAX_TEXT_LENGTH = 500;
 const MAX_OUTPUT_BYTES = 64_000;
 const SHOWN_CHARS = 200;
 
-/** Loads the trusted hooks of a home. Each runs as a process of its own, one event after the other. */
+/** Loads the trusted hooks of a home. Each event starts a process; a hook gets its events one after the other. */
 export async function loadHooks(
   { folder, trusted, variables, log }: HookParts,
   signal: AbortSignal,

@@ -2,7 +2,7 @@ import type { Database } from "../../lib/sqlite/database.ts";
 
 export type TrustedHooks = ReturnType<typeof createTrustedHooks>;
 
-/** Which hooks a person has trusted, as they were then. A hook that has changed since is not run. */
+/** The hooks that a person has trusted, by the hash of their files. A hook that has changed since is not run. */
 export function createTrustedHooks(database: Database) {
   const find = database.prepare<{ hash: string }>("select hash from trusted_hook where name = ?");
   const upsert = database.prepare(`

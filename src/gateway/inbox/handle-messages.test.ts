@@ -9,7 +9,7 @@ import { createInbox } from "./inbox.ts";
 const never = new AbortController().signal;
 const FLOOD = 300;
 
-test("K26: while a flood of stored messages is decided about, everything else of the process runs", async () => {
+test("K26: while a flood of stored messages is handled, everything else in the process runs", async () => {
   await using folder = await tempFolder();
   using database = await openGatewayDatabase(folder.file("gateway.sqlite"), systemClock, never);
   const inbox = createInbox(database);

@@ -40,7 +40,7 @@ export interface MessageHandlerParts {
   answersStrangers(platform: string): boolean;
   split(platform: string, text: string): readonly OutboundPart["content"][];
   onAdded(platform: string): void;
-  /** Tells hooks about commands and resets. */
+  /** Called with commands and resets, for hooks. */
   onEvent(event: HookEvent): void;
   /** When a chat gets a new session by itself. */
   readonly resets: SessionResetOptions;
@@ -51,11 +51,11 @@ export interface MessageHandlerParts {
   readonly pairCommand: (platform: string, code: string) => string;
 }
 
-/** Decides what happens with each stored message, in the order of arrival. No decision waits for a turn. */
+/** Decides what to do with each stored message, in the order of arrival. No decision waits for a turn. */
 export function createMessageHandler(parts: MessageHandlerParts) {
   const { database, inbox, outbox, chats, pairing, runner, rules, log } = parts;
 
-  /** Decides about everything that is stored. Returns when nothing is left. */
+  /** Handles all stored messages. */
   async function handleStored(signal: AbortSignal): Promise<void> {
     for (let entry = inbox.nextStored(); entry !== undefined; entry = inbox.nextStored()) {
       signal.throwIfAborted();
@@ -128,7 +128,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     await wait(entry, { chatKey, use, options, tier: access.tier }, signal);
   }
 
-  /** Answers what needs no turn: a button, a command, the answer to a question of the running turn. */
+  /** Handles what needs no turn: a button, a command, the answer to a question of the running turn. */
   async function replyAtOnce(
     { message, platform }: InboxEntry,
     scene: CommandContext,
@@ -136,12 +136,12 @@ export function createMessageHandler(parts: MessageHandlerParts) {
   ): Promise<string | undefined> {
     const running = runner.running(scene.chatKey);
     const askedFor = running === undefined ? [] : inbox.ofTurn(running.id);
-    // In a shared session nobody decides about the calls that somebody with more rights has caused.
+    // In a shared session, a person cannot approve calls that were caused by a person with more rights.
     const mayAnswer =
       scene.tier === "admin" || askedFor.some(({ message: one }) => one.sender.id === message.sender.id);
     const questions = mayAnswer ? (running?.questions() ?? []) : [];
     if (!mayAnswer && running?.questions().length && isAnswer(message))
-      return "Only an admin or whoever asked for it may answer that.";
+      return "Only an admin, or the person whose message led to it, may answer that.";
     if (message.choice !== undefined) {
       const { questionId, words } = readButton(message.choice);
       const question = questions.find(({ id }) => id === questionId);
@@ -173,7 +173,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     const running = runner.running(chatKey);
     const chosen = chats.find(chatKey)?.choices.busy ?? rules.busy_input_mode;
     const mode = isQueued(message.text) ? "queue" : chosen;
-    // A note of somebody who has fewer tools must not steer a turn that has them all.
+    // A person with fewer tools must not steer a turn that has all of them.
     const mayNote = tier === "admin" || options.user_toolsets === null;
     const isNote =
       running !== undefined &&

@@ -3,7 +3,7 @@ import type { InboundMessage } from "../platform.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /**
- * `stored`: nothing has been decided. `waiting`: for a turn of its chat. `running`: in a turn. `noted`: for later turns of its chat.
+ * `stored`: not handled yet. `waiting`: for a turn of its chat. `running`: in a turn. `noted`: for later turns of its chat.
  * `done`: answered, or needs no answer. `refused`: its sender is not allowed. `ignored`: not meant for us. `failed`: no answer.
  */
 export type InboxState =
@@ -45,7 +45,7 @@ const COLUMNS = "key, platform, account, message, received_at, state, reason, ch
 
 export type Inbox = ReturnType<typeof createInbox>;
 
-/** What has arrived. Each message is stored once, whichever connection delivers it, and however often. */
+/** The messages that have arrived. Each is stored once, however often and over whichever connection it is delivered. */
 export function createInbox(database: Database) {
   const insert = database.prepare(`
     insert into inbox (platform, account, chat_id, message_id, message, received_at)
@@ -95,7 +95,7 @@ export function createInbox(database: Database) {
         return added;
       }, signal),
     nextStored: (): InboxEntry | undefined => toEntry(nextStored.get()),
-    /** Runs inside a transaction. */
+    /** Call it inside a transaction. */
     settle(
       key: number,
       state: InboxState,

@@ -17,7 +17,7 @@ type StoredAttachment = { readonly name: string; readonly mediaType: string } & 
 const MAX_TEXT_LENGTH = 200_000;
 const MAX_NAME_LENGTH = 80;
 
-/** Writes the files of a message into a folder of their own, and returns the message that refers to them. A failure leaves none. */
+/** Writes the files of a message into a new folder and returns the message with their paths. A failure leaves no files behind. */
 export async function storeFiles(
   { attachments, ...message }: InboundMessage,
   cache: string,
@@ -57,7 +57,7 @@ async function keepFiles(
   return kept;
 }
 
-/** Only plain characters, no folder and no hidden name, whatever the sender called the file. */
+/** A safe name for a file: only plain characters, no folder, not hidden. */
 export function safeName(name: string): string {
   const plain = name
     .normalize("NFKC")

@@ -78,7 +78,7 @@ async function openDelivery(clock = systemClock) {
 }
 
 describe("delivery", () => {
-  test("K7: what is said twice under one name is one part", async () => {
+  test("K7: a text that is added twice under one source is one part", async () => {
     await using lab = await openDelivery();
     await lab.start();
     await lab.say("turn:1", ["the answer"]);
@@ -107,7 +107,7 @@ describe("delivery", () => {
     expect(await lab.service.texts(1, "anna")).toEqual(["quick"]);
   });
 
-  test("K8: a part that may have arrived is looked up, and not sent again if it is there", async () => {
+  test("K8: a part that may have arrived is searched for, and not sent again if it is found", async () => {
     await using lab = await openDelivery();
     lab.service.onSend((_, index) =>
       index === 0 ? { certainty: "unknown", reason: "it took too long" } : undefined,
@@ -119,7 +119,7 @@ describe("delivery", () => {
     expect(await lab.service.texts(1)).toEqual(["once"]);
   });
 
-  test("K8: where nobody can tell whether a part has arrived, it is sent again with a mark", async () => {
+  test("K8: where it cannot be known whether a part has arrived, it is sent again with a mark", async () => {
     await using lab = await openDelivery();
     lab.service.setCanTell(false);
     lab.service.onSend((_, index) =>
@@ -155,7 +155,7 @@ describe("delivery", () => {
     expect(await lab.service.texts(1)).toEqual(["to somebody"]);
   });
 
-  test("K9: a chat that the service wants left alone waits that long, and its order is kept", async () => {
+  test("K9: a rate-limited chat waits as long as the service demands, and its order is kept", async () => {
     const clock = new TurnableClock();
     await using lab = await openDelivery(clock);
     const flood = {
@@ -204,7 +204,7 @@ describe("delivery", () => {
     expect(await lab.service.texts(1)).toEqual(["the code is ABCD"]);
   });
 
-  test("K7: a part that is said differently is edited where it has arrived, and sent only once", async () => {
+  test("K7: a revised part that has arrived is edited, and not sent a second time", async () => {
     await using lab = await openDelivery();
     await lab.start();
     await lab.say("live:1", ["the beg"]);
@@ -214,7 +214,7 @@ describe("delivery", () => {
     expect(await lab.service.texts(2)).toEqual(["the beginning and the end", "and more"]);
   });
 
-  test("K7: a part that is said differently while it is on its way is edited afterwards", async () => {
+  test("K7: a part that is revised while it is being sent is edited afterwards", async () => {
     await using lab = await openDelivery();
     lab.service.onSend((_, index) => (index === 0 ? "deliver-silently" : undefined));
     await lab.start();
@@ -228,7 +228,7 @@ describe("delivery", () => {
     expect(await lab.service.texts(1)).toEqual(["the whole"]);
   });
 
-  test("a part that was never sent is sent as it was said last", async () => {
+  test("a revised part that was not sent yet is sent in its last version", async () => {
     await using lab = await openDelivery();
     await lab.say("live:1", ["the beg"]);
     await lab.say("live:1", ["the whole"], "anna", { isRevision: true });
@@ -238,7 +238,7 @@ describe("delivery", () => {
     expect(lab.service.actions).toEqual([]);
   });
 
-  test("a part whose message was deleted becomes a message of its own", async () => {
+  test("a revised part whose message was deleted is sent as a new message", async () => {
     await using lab = await openDelivery();
     lab.service.onEdit(() => ({ ok: false, isFinal: true }));
     await lab.start();
@@ -248,7 +248,7 @@ describe("delivery", () => {
     expect(await lab.service.texts(2)).toEqual(["the beg", "the whole"]);
   });
 
-  test("K9: an edit that the service refuses for a while is made afterwards, and the chat is left alone", async () => {
+  test("K9: an edit that is rate-limited is made afterwards, and until then the chat gets no other request", async () => {
     const clock = new TurnableClock();
     await using lab = await openDelivery(clock);
     lab.service.onEdit((index) => (index === 0 ? { ok: false, retryAfterMs: 600_000 } : undefined));

@@ -12,7 +12,7 @@ export interface DeliveryParts {
   readonly added: WakeFlag;
   /** Whether messages of this platform can be edited. */
   readonly canEdit: boolean;
-  /** The service wants a chat to be left alone for a while. */
+  /** The service refuses requests for a chat for a while. */
   onQuiet(chat: ChatAddress, forMs: number): void;
 }
 
@@ -23,9 +23,9 @@ const FIRST_RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 300_000;
 /** A part that could not be sent for this long is given up. */
 const KEEP_TRYING_MS = 3 * 24 * 3_600_000;
-/** The clock may jump by years when a machine without a battery hears the time; a part is never given up for that alone. */
+/** A clock that jumps, as on a machine without a battery, must not be the only reason to give a part up. */
 const MIN_ATTEMPTS = 20;
-/** How often a part is sent of which nobody can tell whether it has arrived. */
+/** How often a part is sent while it is unknown whether it has arrived. */
 const MAX_UNCERTAIN = 3;
 const MARK = "(This may be a repetition.)";
 
@@ -69,7 +69,7 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<void> {
   const { outbox, clock } = parts;
-  const never = new AbortController().signal; // what is certain is recorded even while we stop
+  const never = new AbortController().signal; // results are recorded even while the gateway stops
   using deadline = openDeadline(signal, SEND_WITHIN_MS);
   if (entry.messageId !== undefined) return await edit(entry.messageId);
   if (entry.state === "uncertain") {
@@ -98,18 +98,18 @@ async function attempt(
   const result = await connection.send(entry.isMarked ? mark(entry.part) : entry.part, deadline.signal);
   await record(result);
 
-  /** An edit may be repeated without harm, so nobody needs to know whether an earlier attempt has succeeded. */
+  /** Repeating an edit does no harm, so it does not matter whether an earlier attempt succeeded. */
   async function edit(messageId: string): Promise<void> {
     const { chat, content } = entry.part;
     if (!parts.canEdit || content.type !== "text")
-      return outbox.sendAnew(entry.key, "it cannot be edited here", never);
+      return outbox.sendAgain(entry.key, "it cannot be edited here", never);
     if (signal.aborted || !(await outbox.begin(entry.key, never))) return;
     const edited = await connection.act(
       { type: "edit", chat, messageId, text: content.text },
       deadline.signal,
     );
     if (edited.ok) return outbox.end(entry.key, "sent", { messageId }, never);
-    if (edited.isFinal) return outbox.sendAnew(entry.key, "its message cannot be edited any more", never);
+    if (edited.isFinal) return outbox.sendAgain(entry.key, "its message cannot be edited any more", never);
     const inMs = retryIn(edited.retryAfterMs);
     return outbox.postpone(entry.key, "pending", { reason: "it could not be edited", inMs }, never);
   }
@@ -139,7 +139,7 @@ async function attempt(
   }
 }
 
-/** A visible remark, because a person must be able to see that a text may not be new. */
+/** Adds the visible remark that the text may be a repetition. */
 function mark(part: OutboundPart): OutboundPart {
   const { content } = part;
   if (content.type === "text") return { ...part, content: { ...content, text: `${MARK} ${content.text}` } };

@@ -4,7 +4,7 @@ import type { OutboundPart, Target } from "../platform.ts";
 
 /**
  * `pending`: to be sent. `sending`: an attempt is being made. `uncertain`: the last attempt may have succeeded. `failed`: it was not
- * sent and will not be, or nobody can tell.
+ * sent and will not be, or it is unknown whether it was.
  */
 export type OutboxState = "pending" | "sending" | "uncertain" | "sent" | "failed";
 
@@ -44,7 +44,7 @@ interface OutboxRow {
   readonly ended_at: number | null;
 }
 
-/** What is to be said. `source` and the position of a part identify it: written twice, it is still one part. */
+/** A message to send. `source` and the position of a part identify the part, so adding it twice stores it once. */
 export interface OutgoingMessage {
   /** Such as `turn:ID` or `inbox:KEY`. */
   readonly source: string;
@@ -55,22 +55,22 @@ export interface OutgoingMessage {
   readonly inboxKey?: number | undefined;
   /** Whether its text is removed from the row once it was sent. */
   readonly isSecret?: boolean | undefined;
-  /** Whether the first part replaces what was said under this name before: edited where it has arrived already. */
+  /** Whether the first part replaces the earlier text of the same source; a message that has arrived is edited. */
   readonly isRevision?: boolean | undefined;
 }
 
-/** A part never waits longer, so a time that is farther away is from before the clock was set back. */
+/** A part never waits longer, so a later time was written before the clock was set back. */
 const LONGEST_WAIT_MS = 6 * 3_600_000;
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-/** The only way out: every part that is to reach a chat is a row here first, and one process sends it. */
+/** Every part for a chat is first a row here, and only one process sends it. */
 export function createOutbox(database: Database) {
   const insert = database.prepare(`
     insert into outbox (id, source, part, platform, chat_id, thread_id, replies_to, content, inbox_key, is_secret, created_at)
     values (:id, :source, :part, :platform, :chatId, :threadId, :repliesTo, :content, :inboxKey, :isSecret, hermes_now())
     on conflict (source, part) do nothing`);
-  // A chat gets its parts in their order, so only the first open one of each chat can be due.
+  // A chat gets its parts in order, so only its first open part can be due.
   const due = database.prepare<OutboxRow>(`
     select * from outbox where key in (
       select min(key) from outbox where platform = ? and state in ('pending', 'sending', 'uncertain') group by chat_id, thread_id
@@ -85,7 +85,7 @@ export function createOutbox(database: Database) {
   const abandon = database.prepare(
     "update outbox set state = 'uncertain', reason = 'the gateway ended while it was sent', next_attempt_at = 0 where state = 'sending'",
   );
-  // What was revised while it was sent is to be edited as soon as it has arrived.
+  // A part that was revised while it was being sent is edited as soon as it has arrived.
   const end = database.prepare(`
     update outbox set state = iif(is_revised, 'pending', :state), message_id = :messageId, reason = :reason,
            ended_at = iif(is_revised, null, hermes_now()), is_revised = 0,
@@ -94,7 +94,7 @@ export function createOutbox(database: Database) {
     update outbox set content = :content, is_revised = (state in ('sending', 'uncertain')), attempts = 0, next_attempt_at = 0,
            state = iif(state in ('sent', 'failed'), 'pending', state), ended_at = null
      where source = :source and part = 0 and content <> :content`);
-  const sendAnew = database.prepare(`
+  const sendAgain = database.prepare(`
     update outbox set state = 'pending', message_id = null, reason = :reason, next_attempt_at = 0 where key = :key`);
   const postpone = database.prepare(`
     update outbox set state = :state, reason = :reason, next_attempt_at = hermes_now() + min(:inMs, ${LONGEST_WAIT_MS}), is_marked = max(is_marked, :isMarked)
@@ -109,7 +109,7 @@ export function createOutbox(database: Database) {
   );
 
   return {
-    /** Adds the parts that are not there yet; runs inside a transaction. */
+    /** Adds the parts that are not stored yet. Call it inside a transaction. */
     add({
       source,
       target,
@@ -137,10 +137,10 @@ export function createOutbox(database: Database) {
     due: (platform: string, limit: number): readonly OutboxEntry[] => due.all(platform, limit).map(toEntry),
     /** When the next part becomes due; undefined if none is open. */
     nextDueAt: (platform: string): number | undefined => nextDue.get(platform)?.at ?? undefined,
-    /** Marks an attempt before it is made; false if another one has changed the part meanwhile. */
+    /** Records an attempt before it is made; false if the part has changed meanwhile. */
     begin: (key: number, signal: AbortSignal): Promise<boolean> =>
       database.write(() => start.run(key).changes === 1, signal),
-    /** What an earlier process was sending when it was killed has an unknown end. */
+    /** Marks what a killed process was sending as uncertain. */
     abandonAll: (signal: AbortSignal): Promise<number> => database.write(() => abandon.run().changes, signal),
     end: (
       key: number,
@@ -169,12 +169,12 @@ export function createOutbox(database: Database) {
         () => void postpone.run({ key, state, reason, inMs, isMarked: isMarked ? 1 : 0 }),
         signal,
       ),
-    /** The message of a part cannot be edited any more: the part becomes a message of its own. */
-    sendAnew: (key: number, reason: string, signal: AbortSignal): Promise<void> =>
-      database.write(() => void sendAnew.run({ key, reason }), signal),
+    /** Sends a part as a new message, because its old message can no longer be edited. */
+    sendAgain: (key: number, reason: string, signal: AbortSignal): Promise<void> =>
+      database.write(() => void sendAgain.run({ key, reason }), signal),
     ofSource: (source: string): readonly OutboxEntry[] => bySource.all(source).map(toEntry),
     ofInbox: (key: number): readonly OutboxEntry[] => byInbox.all(key).map(toEntry),
-    /** The part that became a message of a chat. */
+    /** Finds the part that was sent as this message. */
     findSent(platform: string, chatId: string, messageId: string): OutboxEntry | undefined {
       const row = byMessage.get(platform, chatId, messageId);
       return row && toEntry(row);

@@ -7,7 +7,7 @@ import type { OutboundPart } from "../platform.ts";
 
 type FileContent = Extract<OutboundPart["content"], { readonly type: "file" }>;
 
-/** Keeps a copy of a file until it is sent: what arrives is what was meant, whatever becomes of the original. */
+/** Copies a file, so that later changes of the original do not change what is sent. */
 export async function keepOutgoingFile(
   {
     name,

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ChatAddress } from "../platform.ts";
 
-/** Chats that the service wants to be left alone for a while: what may get lost is not even tried in them. */
+/** Chats in which the service refuses requests for a while. Actions that may get lost are not tried there. */
 export interface RateLimitedChats {
   add(chat: ChatAddress, forMs: number): void;
   leftMs(chat: ChatAddress): number;

@@ -24,7 +24,7 @@ test("E1: a long text is divided between paragraphs, else lines, else sentences,
   ]);
 });
 
-test("a text without any boundary is divided all the same, and never within a character", () => {
+test("a text without any boundary is divided too, but never within a character", () => {
   const parts = splitText("😀".repeat(100), { ...plain, textUnit: "bytes" });
   expect(parts.join("")).toBe("😀".repeat(100));
   for (const part of parts) expect(Buffer.byteLength(part)).toBeLessThanOrEqual(40);
@@ -55,7 +55,7 @@ test("E1: a text of a megabyte is cut after twenty parts, which says so", () => 
   expect(parts.at(-1)).toMatch(/^\[… 99\d{4} more characters\]$/);
 });
 
-test("E1: a code block that is divided is one in each part", () => {
+test("E1: a divided code block is closed and reopened in each part", () => {
   const lines = Array.from({ length: 30 }, (_, index) => `console.log(${index});`);
   const text = `Look:\n\n\`\`\`ts\n${lines.join("\n")}\n\`\`\`\n\nDone.`;
   const parts = splitText(text, rendered);

@@ -7,21 +7,21 @@ const MEASURES: Readonly<Record<Capabilities["textUnit"], (text: string) => numb
   bytes: (text) => Buffer.byteLength(text),
 };
 
-/** Where a text is best divided, best first: between paragraphs, lines, sentences, words. */
+/** Where to divide a text, in order of preference: between paragraphs, lines, sentences, words. */
 const BOUNDARIES = [/\n\n/g, /\n/g, /[.!?…] /g, /\s/g];
 /** No chat shows control characters, and some services refuse them. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is meant
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it matches control characters on purpose
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 const FENCE = "```";
-/** Room for the end and the beginning of a code block that is divided. */
+/** Space for the marks that end and reopen a divided code block. */
 const FENCE_ROOM = 24;
 
-/** So many messages of one text are read; more are a flood, which services cut off. */
+/** Nobody reads more messages of one answer, and services refuse such a flood. */
 export const MAX_PARTS = 20;
 
 /**
- * Divides a text into parts that a platform can send. A code block that is divided stays one in each part. Of a text that is too long
- * even so, the last part says how much is missing.
+ * Divides a text into parts that a platform can send. A divided code block is closed and reopened. If the text needs too many parts,
+ * the last one says how much is missing.
  */
 export function splitText(
   text: string,

@@ -11,7 +11,7 @@ export type SocketAddress =
 export interface LineSocket extends Disposable {
   /** Queues a line; false once the connection has ended. */
   write(line: string): boolean;
-  /** What arrives, without line ends; ends with the connection. The next line is read when the previous one was handled. */
+  /** The received lines, without line ends. The next line is read after the previous one was handled. */
   readonly lines: AsyncIterable<string>;
 }
 
@@ -29,7 +29,7 @@ export async function openLineSocket(
   return {
     lines: readLines(socket, maxLineBytes),
     write(line) {
-      // A peer that reads nothing must not fill the memory.
+      // A peer that does not read must not fill our memory.
       if (socket.writableLength > MAX_WAITING_BYTES) socket.destroy();
       if (socket.destroyed || !socket.writable) return false;
       socket.write(`${line}\r\n`);
@@ -86,7 +86,7 @@ async function* readLines(socket: Socket, maxLineBytes: number): AsyncGenerator<
       if (rest.length > maxLineBytes) return;
     }
   } catch {
-    // A reset ends the lines as a proper end does.
+    // A connection reset ends the lines like a normal end.
   } finally {
     socket.destroy();
   }

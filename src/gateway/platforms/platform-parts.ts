@@ -1,7 +1,7 @@
 import type { Log } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
-/** What a platform gets from the gateway, beside its own settings. */
+/** What a platform gets from the gateway besides its own settings. */
 export interface PlatformParts {
   readonly clock: Clock;
   readonly log: Log;

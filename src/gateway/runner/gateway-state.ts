@@ -4,7 +4,7 @@ import type { PlatformFailureCode } from "../platform.ts";
 export interface GatewayRecord {
   /** What the operator wants; only the verbs start, stop and restart write it. */
   readonly desired: "running" | "stopped";
-  /** What the last gateway reported. Proof of life is its lease. */
+  /** What the last gateway reported. Whether it still runs is known from its lease. */
   readonly phase: "starting" | "running" | "draining" | "stopped";
   /** Whether `gateway start` started it. */
   readonly isBackground: boolean;
@@ -13,7 +13,7 @@ export interface GatewayRecord {
   readonly changedAt: number;
 }
 
-/** `off`: not connected, on purpose. `failed`: waits for a person. */
+/** `off`: intentionally not connected. `failed`: needs a person. */
 export type LinkState = "connecting" | "connected" | "retrying" | "failed" | "off";
 
 export interface PlatformRecord {
@@ -47,7 +47,7 @@ interface PlatformRow {
   readonly heard_at: number | null;
 }
 
-/** More starts than this within the window are a storm: each further one waits longer. */
+/** More starts than this within the window wait, each longer than the one before. */
 const CALM_STARTS = 5;
 const STORM_WINDOW_MS = 120_000;
 const STORM_STEP_MS = 5_000;

@@ -26,7 +26,7 @@ const CONNECT_WITHIN_MS = 45_000;
 const CLOSE_WITHIN_MS = 5_000;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 300_000;
-/** A connection that lasted this long was a success: the next failure begins with a short wait again. */
+/** After a connection of this length, the next failure is followed by a short wait again. */
 const STEADY_MS = 60_000;
 /** Each report is a write to the disk. */
 const HEARD_EVERY_MS = 60_000;
@@ -72,7 +72,7 @@ async function connectOnce(
   const sink: InboundSink = {
     cursor: inbox.cursor(),
     async store(messages, cursor, within) {
-      storing++; // a service that waits for us on a full disk is not silent
+      storing++; // a connection that waits for space on our disk does not count as silent
       try {
         await inbox.store(messages, cursor, within);
       } finally {
@@ -99,7 +99,7 @@ async function connectOnce(
   heardAt = clock.now();
   const stop = new AbortController();
   const stopping = AbortSignal.any([signal, stop.signal]);
-  setMaxListeners(0, stopping); // every part that is being sent listens to it
+  setMaxListeners(0, stopping); // each part that is being sent adds a listener
   try {
     onState({ name, state: "connected", code: undefined, reason: undefined, attempts: 0 });
     onHeard(name);
@@ -112,7 +112,7 @@ async function connectOnce(
         clock,
         stopping,
       ),
-      // A delivery that fails has met a bug or a broken database; the connection is opened again after a wait.
+      // A failed delivery means a bug or a broken database; the connection is opened again after a wait.
       delivery.then(
         () => undefined,
         (error: unknown) => new PlatformFailure("not-stored", messageOf(error), { cause: error }),
@@ -134,7 +134,7 @@ async function close(connection: Connection): Promise<void> {
   await connection[Symbol.asyncDispose]();
 }
 
-/** Resolves when nothing was heard for too long, or the signal aborts. */
+/** Resolves with a failure when nothing was heard for too long, and with undefined when the signal aborts. */
 async function watchSilence(
   limitMs: number,
   heardAt: () => number,
@@ -147,7 +147,7 @@ async function watchSilence(
     const before = heardAt();
     const leftMs = before + limitMs - clock.now();
     if (leftMs <= 0) return silence();
-    const isSetBack = leftMs > limitMs; // the clock was, so that times do not tell how long it has been silent
+    const isSetBack = leftMs > limitMs; // the clock was set back, so the times do not show how long it has been silent
     try {
       await clock.sleep(Math.min(leftMs, limitMs), signal);
     } catch {

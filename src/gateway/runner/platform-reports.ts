@@ -2,7 +2,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { GatewayState, PlatformReport } from "./gateway-state.ts";
 
-/** Writes what the links report, without keeping them waiting: while the database takes nothing, the newest report counts. */
+/** Stores the reports of the links without making them wait. While nothing can be stored, only the newest report is kept. */
 export interface Reports {
   report(record: PlatformReport): void;
   heard(name: string): void;

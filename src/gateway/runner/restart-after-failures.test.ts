@@ -3,7 +3,7 @@ import { silentLog } from "../../../test/support/silent-log.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { restartAfterFailures } from "./restart-after-failures.ts";
 
-test("K34: a part that fails is started again for ever, after pauses of at most five minutes", async () => {
+test("K34: a part that fails is restarted without limit, after pauses of at most five minutes", async () => {
   const clock = new TurnableClock();
   const stop = new AbortController();
   const starts: number[] = [];

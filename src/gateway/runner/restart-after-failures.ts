@@ -4,10 +4,10 @@ import type { Clock } from "../../lib/time/clock.ts";
 
 const FIRST_WAIT_MS = 5_000;
 const LONGEST_WAIT_MS = 300_000;
-/** A part that ran this long had started well: the next failure begins with a short wait again. */
+/** After a run of this length, the next failure is followed by a short wait again. */
 const STEADY_MS = 60_000;
 
-/** Runs a part of the gateway until the signal aborts, and again after each failure, which is logged. Never rejects. */
+/** Runs a part of the gateway until the signal aborts. Logs each failure and restarts the part. Never rejects. */
 export async function restartAfterFailures(
   name: string,
   run: (signal: AbortSignal) => Promise<void>,

@@ -75,7 +75,7 @@ export interface GatewayParts {
   /** The folder for files of messages, and the one for files that are sent. */
   readonly cache: string;
   readonly outgoing: string;
-  /** Tells the person who started the gateway in the foreground. */
+  /** Prints a line for the person who started the gateway in the foreground. */
   notify(text: string): void;
   readonly clock: Clock;
   readonly random: () => number;
@@ -90,7 +90,7 @@ export interface GatewayService {
   run(signal: AbortSignal, say: Say): Promise<void>;
 }
 
-/** Adds a text to the outbox; `source` names it for all time, so that saying it twice is saying it once. */
+/** Adds a text to the outbox. `source` identifies it for all time, so a text that is added twice is sent once. */
 export type Say = (source: string, target: Target, text: string) => Promise<void>;
 
 /** Why the gateway ends. */
@@ -132,7 +132,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const split = (platform: string, text: string) =>
     splitText(text, capabilitiesOf(platform)).map((part) => ({ type: "text", text: part }) as const);
 
-  /** Shows something in a chat, unless the service wants that chat to be left alone. */
+  /** Shows something in a chat, unless the service has rate-limited that chat. */
   const actIn = async (
     { live, quiet }: { readonly live: Connection | undefined; readonly quiet: RateLimitedChats },
     action: ChatAction,
@@ -205,7 +205,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     showTyping(platform, chat) {
       const link = links.get(platform);
       if (!link?.options.typing_indicator || !link.platform.capabilities.actions.includes("typing")) return;
-      if (link.typing.has(chat.chatId)) return; // the service is slow; a second request would only wait, too
+      if (link.typing.has(chat.chatId)) return; // the service is slow, and a second request would wait as well
       link.typing.add(chat.chatId);
       actIn(link, { type: "typing", chat }, stop)
         .catch(() => undefined)
@@ -314,7 +314,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     await supervise("intake", intake, stop);
   } finally {
     const drain = openDeadline(never, rules.drain_timeout_seconds * 1_000);
-    // What cannot be stored soon after the last turn waits for the next gateway: its rows say how far it has come.
+    // What cannot be stored soon after the last turn is left to the next gateway, which sees from the rows how far it got.
     const patient = turns.drain(drain.signal).then(() => clock.sleep(STORE_WITHIN_MS, ending.signal));
     patient.then(retries.giveUp, retries.giveUp);
     await state.setPhase("draining", {}, ending.signal).catch(() => undefined);
@@ -331,7 +331,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
 
 const STORE_WITHIN_MS = 5_000;
 
-/** Says once that messages wait, and once that they were stored: the log may be on the same disk. */
+/** Reports once that messages wait and once that they were stored, because the log may be on the same disk. */
 function describeWaits({ log, notify }: Pick<GatewayParts, "log" | "notify">) {
   let lost = log.lost;
   return {
@@ -358,22 +358,26 @@ function waitForSpace(home: string, retries: RetryQueue): Promise<void> {
 
 const FLUSH_WITHIN_MS = 5_000;
 
-/** Gives the last answers a moment to leave; what remains is sent by the next gateway. */
+/** Gives the last answers a moment to be sent; the next gateway sends what remains. */
 async function flush(
   outbox: ReturnType<typeof createOutbox>,
   platforms: readonly ConfiguredPlatform[],
   clock: Clock,
 ): Promise<void> {
   using deadline = openDeadline(never, FLUSH_WITHIN_MS);
-  const isOpen = (): boolean =>
-    platforms.some(({ name }) => {
+  const isOpen = (): boolean => {
+    const isSending = new Set(
+      outbox.counts().flatMap((row) => (row.state === "sending" ? row.platform : [])),
+    );
+    return platforms.some(({ name }) => {
       const at = outbox.nextDueAt(name);
-      return at !== undefined && at <= clock.now();
+      return isSending.has(name) || (at !== undefined && at <= clock.now());
     });
+  };
   while (isOpen() && !deadline.isOver) await clock.sleep(50, never);
 }
 
-/** Parts for a platform that is not configured wait for the day when it is. */
+/** Parts for a platform that is not configured wait until it is. */
 const UNKNOWN_PLATFORM: Capabilities = {
   maxTextLength: 2_000,
   textUnit: "code-points",

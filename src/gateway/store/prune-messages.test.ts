@@ -19,7 +19,7 @@ const message = (id: string) => ({
   isAddressed: true,
 });
 
-test("K29: messages that ended thirty days ago are deleted with their answers; what waits, and the cursor, stay", async () => {
+test("K29: messages that ended thirty days ago are deleted with their answers; waiting messages and the cursor are kept", async () => {
   await using folder = await tempFolder();
   const clock = new TurnableClock();
   using database = await openGatewayDatabase(folder.file("gateway.sqlite"), clock, never);
@@ -52,7 +52,7 @@ test("K29: messages that ended thirty days ago are deleted with their answers; w
   expect(inbox.cursor("bot")).toBe("7");
 });
 
-test("K29: folders of files that came long ago are removed", async () => {
+test("K29: folders of files that arrived long ago are removed", async () => {
   await using folder = await tempFolder();
   await removeOldFolders(folder.file("missing"), Date.now());
   for (const name of ["old", "new"]) await mkdir(folder.file(name));

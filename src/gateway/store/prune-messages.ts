@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { unlessMissing } from "../../lib/files/unless-missing.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
 
-/** How long a message is kept after everything about it has ended; until then a second delivery of it is recognised. */
+/** How long a message is kept after it was answered. A second delivery is recognised only within this time. */
 export const KEPT_MS = 30 * 24 * 3_600_000;
 const ROWS_AT_ONCE = 1_000;
 
-/** Deletes messages whose work ended long ago, with their answers and turns, in short transactions. Chats stay. */
+/** Deletes messages that ended long ago, with their answers and turns, in short transactions. Keeps chats. */
 export async function pruneMessages(database: Database, signal: AbortSignal): Promise<void> {
   const statements = [
     `delete from outbox where key in (select key from outbox where ended_at < hermes_now() - ? limit ${ROWS_AT_ONCE})`,
@@ -26,7 +26,7 @@ export async function pruneMessages(database: Database, signal: AbortSignal): Pr
   }
 }
 
-/** Removes the folders of files that came with messages before a time. */
+/** Removes the folders of files that arrived before a time. */
 export async function removeOldFolders(cache: string, before: number): Promise<void> {
   for (const name of (await unlessMissing(readdir(cache))) ?? []) {
     const path = join(cache, name);

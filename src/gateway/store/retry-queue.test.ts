@@ -31,7 +31,7 @@ function openLab() {
   };
 }
 
-test("A21: what cannot be stored waits in its order, only the first is tried again, and both ends are told once", async () => {
+test("A21: what cannot be stored waits in order, only the first is retried, and the beginning and end of the wait are reported once", async () => {
   const { clock, said, done, write, attempts, free } = openLab();
   const writes = Array.from({ length: 100 }, (_, number) => write(number));
   await clock.advance(60_000);
@@ -44,7 +44,7 @@ test("A21: what cannot be stored waits in its order, only the first is tried aga
   expect(said).toEqual(["waits", expect.stringMatching(/^resumes after 6\d000$/)]);
 });
 
-test("A21: one that is aborted leaves, and those behind it still wait for those before it", async () => {
+test("A21: an aborted action leaves the queue, and later ones still wait for earlier ones", async () => {
   const { clock, done, write, free } = openLab();
   const leaving = new AbortController();
   const first = write(1);
@@ -59,7 +59,7 @@ test("A21: one that is aborted leaves, and those behind it still wait for those 
   expect(done).toEqual([1, 3]);
 });
 
-test("A21: a process that ends gives up what waits, and other failures are not waited out", async () => {
+test("A21: a process that ends rejects what waits, and other failures are not retried", async () => {
   const { clock, retries, write } = openLab();
   const waiting = write(1);
   await clock.advance(5_000);

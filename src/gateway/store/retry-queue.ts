@@ -3,11 +3,11 @@ import type { Database } from "../../lib/sqlite/database.ts";
 import { isHealedByTime } from "../../lib/sqlite/database-error.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
-/** Repeats what failed because the disk was full, a device failed or another process held a file, until it succeeds. */
+/** Retries actions that failed because the disk was full, a device failed or another process held a file, until they succeed. */
 export interface RetryQueue {
-  /** Runs `action`; while something waits, the others wait behind it, in their order. `action` must be repeatable. */
+  /** Runs `action`. While one action waits, later ones wait behind it in order. `action` must be repeatable. */
   run<Result>(action: (signal: AbortSignal) => Promise<Result>, signal: AbortSignal): Promise<Result>;
-  /** Rejects what waits and lets later failures pass at once: the process is about to end. */
+  /** Rejects what waits and stops retrying, because the process is about to end. */
   giveUp(): void;
 }
 
@@ -36,7 +36,7 @@ export function createRetryQueue({ clock, onWait, onResume }: RetryQueueParts): 
     const left = new Promise<void>((resolve) => {
       leave = resolve;
     });
-    last = Promise.all([before, left]); // one that leaves early does not let the next one overtake those before it
+    last = Promise.all([before, left]); // leaving early does not let the next one overtake earlier ones
     const within = AbortSignal.any([signal, end.signal]);
     let isDone = false;
     waiting++;
@@ -81,7 +81,7 @@ export function createRetryQueue({ clock, onWait, onResume }: RetryQueueParts): 
   };
 }
 
-/** The same database, whose writes are made with retries. */
+/** The same database, with its writes retried. */
 export function withRetries(database: Database, retries: RetryQueue): Database {
   return {
     path: database.path,

@@ -14,8 +14,8 @@ interface CheckResult {
 
 /**
  * Whether our own mail server has proved that a mail comes from the domain of its sender: DMARC, or DKIM or SPF of exactly that
- * domain. Anyone can write such headers into a mail, so only those with the name of our server count, and of several with the
- * same check only the topmost: servers add theirs at the top, and remove forged ones with their name.
+ * domain. Anyone can write such headers into a mail, so only headers with the name of our server count. Of several with the
+ * same check only the topmost counts: a server adds its own at the top and removes forged ones with its name.
  */
 export function isAuthentic(
   headers: readonly MailHeader[],

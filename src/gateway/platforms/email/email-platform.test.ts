@@ -63,7 +63,7 @@ describeWith("mail", "email", (server) => {
     };
   });
 
-  test("K20: a forged sender is not proven, whatever headers the mail brings along", async () => {
+  test("K20: a forged sender is not proven, whatever headers the mail contains", async () => {
     const { address, platform } = newBot();
     const inbox = collectMessages();
     await using _connection = await platform.connect(inbox, signal);
@@ -91,7 +91,7 @@ describeWith("mail", "email", (server) => {
     expect(new Set(messages.map(({ sender }) => sender.id))).toEqual(new Set([victim.address]));
   });
 
-  test("K20: what programs and lists have sent gets no answer, and is not even a message", async () => {
+  test("K20: mail of programs and lists does not become a message and gets no answer", async () => {
     const { address, platform } = newBot();
     const inbox = collectMessages();
     await using _connection = await platform.connect(inbox, signal);
@@ -107,7 +107,7 @@ describeWith("mail", "email", (server) => {
     expect((await inbox.messages(1)).map(({ text }) => text)).toEqual(["written by hand"]);
   });
 
-  test("K36: an answer belongs to the thread, and says that a program has written it", async () => {
+  test("K36: an answer belongs to the thread, and its headers say that a program wrote it", async () => {
     const { address, platform } = newBot();
     const inbox = collectMessages();
     await using connection = await platform.connect(inbox, signal);
@@ -148,7 +148,7 @@ describeWith("mail", "email", (server) => {
     expect((await person.received(2))[1]?.references).toBe(`<${first}> ${ours} <${second}>`);
   });
 
-  test("K20: one thread gets only so many mails from us within an hour, also from another process", async () => {
+  test("K20: the number of our mails in one thread is limited per hour, across processes", async () => {
     const { address, platform } = newBot({ max_thread_replies_per_hour: 2 });
     const person = await newPerson();
     const root = await person.write({ to: address, text: "ping" });
@@ -183,7 +183,7 @@ describeWith("mail", "email", (server) => {
     expect((await listMails(server, address, ".Sent")).length).toBe(1);
   });
 
-  test("a recipient that the server refuses is final or not, as the server says, and leaves no copy", async () => {
+  test("the server decides whether the refusal of a recipient is final, and no copy is left", async () => {
     const { address, platform } = newBot();
     await using connection = await platform.connect(collectMessages(), signal);
     const send = (to: string) => connection.send(reply(to, "hello"), signal);
@@ -233,7 +233,7 @@ describeWith("mail", "email", (server) => {
     expect((await inbox.messages(1))[0]?.text).toBe("Hello there");
   });
 
-  test("of a mail that is much too large the text is read, and the files are named", async () => {
+  test("for a mail that is much too large, the text is read and the files are only named", async () => {
     const { address, platform } = newBot();
     const inbox = collectMessages();
     await using _connection = await platform.connect(inbox, signal);
@@ -269,7 +269,7 @@ describeWith("mail", "email", (server) => {
     expect(Buffer.from(mail?.attachments[0]?.content as ArrayBuffer).toString()).toBe("1,2,3");
   });
 
-  test("K27: mail that waited is not lost when the numbers of the mailbox begin anew", async () => {
+  test("K27: mail that waited is not lost when the mailbox is renumbered", async () => {
     const { address, platform } = newBot();
     const person = await newPerson();
     await person.write({ to: address, text: "waited" });
@@ -291,7 +291,7 @@ describeWith("mail", "email", (server) => {
     expect((await inbox.messages(1)).map(({ text }) => text)).toEqual(["new"]);
   });
 
-  test("a wrong password waits for a person, and is not told to anyone", async () => {
+  test("a wrong password waits for a person, and no error contains it", async () => {
     const { platform } = newBot({ password: "hunter2-hunter2" });
     const failure = await platform.connect(collectMessages(), signal).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "refused", isRetryable: false });
@@ -376,7 +376,7 @@ describe("results of a mail server's checks", () => {
     expect(check([forged])).toBe(true);
   });
 
-  test("a mail with two senders has none", () => {
+  test("a mail with two senders has no valid sender", () => {
     const headers = ["anna@example.org", "eve@evil.com"].map((value) => ({ key: "from", value }));
     const results = {
       key: "authentication-results",

@@ -91,7 +91,7 @@ function readAttachments(
   { isCut }: StoredMail,
   maxBytes: number,
 ): readonly InboundAttachment[] {
-  // Pictures that a text shows are logos of signatures more often than anything else.
+  // Inline pictures are mostly logos in signatures.
   const files = attachments.filter(
     ({ related, mimeType }) => !(related === true && mimeType.startsWith("image/")),
   );

@@ -7,8 +7,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * The folder for sent mail. A copy is stored there before the mail is handed over, marked as a draft until the server has taken
- * it: so a copy without the mark proves that the mail was sent, and no copy that it was not.
+ * The folder for sent mail. A copy is stored there before the mail is sent, marked as a draft until the server has accepted
+ * the mail. So a copy without the mark proves that the mail was sent, and a missing copy that it was not.
  */
 export async function findSentFolder(imap: ImapFlow): Promise<string> {
   const folders = await imap.list();
@@ -69,7 +69,7 @@ export async function countRecentReplies(
   { root, now }: { readonly root: string; readonly now: number },
 ): Promise<number> {
   return await inFolder(imap, folder, async () => {
-    // IMAP searches by day, and the day of the server may be another one.
+    // IMAP searches by day, and the server may be in another time zone.
     const since = new Date(now - DAY_MS);
     const uids = await imap.search(
       { header: { references: `<${root}>` }, since, draft: false },

@@ -4,8 +4,8 @@ const ORIGINAL = /^-{2,}\s*(?:original message|ursprüngliche nachricht|message 
 const INTRODUCTION = /^(?:on|am|le|el|il|em|op|den)\b.*\d/i;
 
 /**
- * What a mail adds to its thread: the text without a copy of the mail that it answers, and without the signature. A quotation
- * that is followed by words of its own stays.
+ * Returns the text of a mail without the copy of the mail that it answers and without the signature. A quotation that is followed
+ * by new text is kept.
  */
 export function stripQuotedText(text: string): string {
   const lines = text.replaceAll("\r\n", "\n").split("\n");

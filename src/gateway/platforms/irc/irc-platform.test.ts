@@ -53,7 +53,7 @@ describeWith("irc", "IRC", (server) => {
     },
   );
 
-  test("in a channel only a message with our name is addressed to us, and the name is taken off", async () => {
+  test("in a channel only a message with our name is addressed to us, and the name is removed", async () => {
     const channel = `#${uniqueNick("room")}`;
     const bot = openBot(server.port, { channels: [channel] });
     const stored: InboundMessage[] = [];
@@ -72,7 +72,7 @@ describeWith("irc", "IRC", (server) => {
     expect(stored[0]).toMatchObject({ isAddressed: false, text: "just talking" });
   });
 
-  test("a part for a person who is not there is not sent, and trying again is pointless", async () => {
+  test("a part for a person who is offline is not sent, and the failure is final", async () => {
     await using connection = await openBot(server.port).connect(collect([]), signal);
     const content = { type: "text", text: "anyone?" } as const;
     const part = { id: "p-1", chat: { chatId: uniqueNick("gone") }, content, createdAt: 0 };
@@ -118,7 +118,7 @@ describeWith("irc", "IRC", (server) => {
     expect(await sending).toMatchObject({ certainty: "unknown" });
   });
 
-  test("a nickname that is in use is a failure that time may heal", async () => {
+  test("a nickname that is in use is a failure that is tried again", async () => {
     const bot = openBot(server.port);
     await using _first = await bot.connect(collect([]), signal);
     await expect(bot.connect(collect([]), signal)).rejects.toMatchObject({

@@ -61,7 +61,7 @@ export async function registerOnServer({ options, write, next }: Server): Promis
       case "432":
         throw new PlatformFailure("misconfigured", `the server does not accept the nickname ${nickname}`);
       case "433":
-        // Often our own connection of before, which the server has not given up yet.
+        // Often this is our own earlier connection, which the server has not closed yet.
         throw new PlatformFailure("unreachable", `the nickname ${nickname} is in use`, {
           retryAfterMs: 15_000,
         });

@@ -51,7 +51,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     expect(inbox.stored.map(({ text }) => text)).toEqual(["one", "two"]);
   });
 
-  test("K11: while another program polls, nothing counts as connected, and at the start that is final", async () => {
+  test("K11: while another program polls, the platform is not connected; at the start that is final", async () => {
     await using server = await startTelegramServer();
     const clock = new TurnableClock();
     const inbox = collectMessages();
@@ -83,7 +83,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     expect(inbox.aliveCount).toBe(1);
   });
 
-  test("K11: a second program that comes later ends the connection after a minute without a successful poll", async () => {
+  test("K11: a second program that starts later ends the connection after a minute without a successful poll", async () => {
     await using server = await startTelegramServer();
     const clock = new TurnableClock();
     const inbox = collectMessages();
@@ -98,7 +98,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     expect(inbox.aliveCount).toBe(before);
   });
 
-  test("a webhook that was set earlier is removed, without what waited", async () => {
+  test("an earlier webhook is removed together with its pending updates", async () => {
     await using server = await startTelegramServer();
     server.setWebhook(true);
     server.write("waited");
@@ -125,7 +125,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     for (const error of [failure, ended, down]) expect(everythingIn(error)).not.toContain("AAF-");
   });
 
-  test("K8: whether a message was sent is unknown if the connection broke afterwards, and with a page instead of an answer", async () => {
+  test("K8: it is unknown whether a message was sent if the connection breaks afterwards or the answer is a web page", async () => {
     await using server = await startTelegramServer();
     await using connection = await openBot(server).connect(collectMessages(), signal);
     server.faults("sendMessage", "drop-after", "<html>Bad Gateway</html>", {
@@ -170,7 +170,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
       });
   });
 
-  test("a text of 4096 UTF-16 units fits, in characters that need two of them", async () => {
+  test("a text of 4096 UTF-16 units fits, also in characters of two units", async () => {
     await using server = await startTelegramServer();
     await using connection = await openBot(server).connect(collectMessages(), signal);
     expect(await connection.send(part("😀".repeat(2_048)), signal)).toMatchObject({ certainty: "sent" });
@@ -208,7 +208,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     await expect.poll(() => server.calls).toContain("answerCallbackQuery");
   });
 
-  test("typing is shown, an edit replaces the text, and one that changes nothing is no failure", async () => {
+  test("typing is shown, an edit replaces the text, and an edit that changes nothing succeeds", async () => {
     await using server = await startTelegramServer();
     await using connection = await openBot(server).connect(collectMessages(), signal);
     const sent = await connection.send(part("Working"), signal);
@@ -263,7 +263,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     expect(elsewhere.calls).toEqual([]);
   });
 
-  test("a proxy of its own is used, and its password is in no error", async () => {
+  test("the proxy of the platform is used, and no error contains its password", async () => {
     await using server = await startTelegramServer();
     await using proxy = await startProxy({ credentials: "bot:right-password" });
     const through = (password: string) =>
@@ -395,7 +395,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     });
   });
 
-  test("what nobody has written is passed over, and does not stop what follows", async () => {
+  test("updates that are no messages are skipped, and later updates arrive", async () => {
     await using server = await startTelegramServer();
     const inbox = collectMessages();
     await using _connection = await openBot(server).connect(inbox, signal);

@@ -8,8 +8,8 @@ export interface SignedRequest {
 }
 
 /**
- * The id of a request that is genuine, otherwise undefined. Wherever a signature exists, the id is made from what is signed: a
- * request that is replayed with other headers keeps its id, and the inbox ignores it.
+ * The id of a genuine request; undefined for others. Where there is a signature, the id is made from the signed data: a request that
+ * is replayed with other headers keeps its id, and the inbox ignores it.
  */
 type Verifier = (request: SignedRequest, secret: string, nowMs: number) => string | undefined;
 

@@ -114,7 +114,7 @@ function reply(response: ServerResponse, { status, message, retryAfterSeconds }:
   response.writeHead(status, {
     "content-type": "application/json",
     "x-content-type-options": "nosniff",
-    // A body that was not read would be taken for the next request.
+    // The rest of an unread body would be parsed as the next request.
     ...((status === 413 || status === 405) && { connection: "close" }),
     ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
   });

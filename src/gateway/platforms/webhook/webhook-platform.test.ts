@@ -81,7 +81,7 @@ describe("webhook", () => {
       return {
         platform,
         chat: { chatId: "build" },
-        // As real senders do, this one tries again until its request is accepted.
+        // Real senders also try again until a request is accepted.
         async write(text) {
           const body = JSON.stringify({ text });
           const headers = signed(body);
@@ -136,7 +136,7 @@ describe("webhook", () => {
     expect(new Set(inbox.stored.map(({ id }) => id)).size).toBe(1);
   });
 
-  test("K21: routes without a secret, with an unknown variable or with one name twice are not listened to", async () => {
+  test("K21: routes without a secret, with an unknown variable or with a duplicate name are not served", async () => {
     const refused = { code: "misconfigured", isRetryable: false };
     const attempt = async (route: object, more: object) =>
       (await openRoute(route, more)).platform.connect(collectMessages(), signal);
@@ -154,12 +154,12 @@ describe("webhook", () => {
     const inbox = collectMessages();
     await using _connection = await platform.connect(inbox, signal);
     expect(await post(url, "{}", {})).toBe(202);
-    expect(inbox.stored[0]?.sender.isProven).toBe(true); // whoever reaches the route is whom it stands for
+    expect(inbox.stored[0]?.sender.isProven).toBe(true); // everyone who reaches the route counts as its sender
     const elsewhere = await openRoute({ verify: "none" }, { host: "0.0.0.0" });
     await expect(elsewhere.platform.connect(inbox, signal)).rejects.toMatchObject({ code: "misconfigured" });
   });
 
-  test("a route has a secret of its own from the variable that it names", async () => {
+  test("a route reads its own secret from the variable that it names", async () => {
     const parts = platformParts({ variable: (name) => (name === "BUILD_SECRET" ? SECRET : undefined) });
     const { platform, url } = await openRoute({ secret_env: "BUILD_SECRET" }, { secret: "of others" }, parts);
     await using _connection = await platform.connect(collectMessages(), signal);
@@ -242,7 +242,7 @@ describe("webhook", () => {
     expect(headers["webhook-signature"]).toBe(signStandard(SECRET, { id: "part-1", time, body }));
   });
 
-  test("an answer for which nobody has said where it goes is not sent, and trying again is pointless", async () => {
+  test("an answer without a configured destination is not sent, and the failure is final", async () => {
     const { platform } = await openRoute({});
     await using connection = await platform.connect(collectMessages(), signal);
     expect(await connection.send(answerTo("d-1", "done"), signal)).toMatchObject({
@@ -275,7 +275,7 @@ describe("webhook", () => {
     });
   });
 
-  test("while nobody posts anything, the listener proves now and then that it works", async () => {
+  test("while no request arrives, the listener regularly reports that it works", async () => {
     const clock = new TurnableClock();
     const { platform } = await openRoute({}, {}, platformParts({ clock }));
     const inbox = collectMessages();
@@ -292,7 +292,7 @@ describe("signatures of webhooks", () => {
   const verify = (kind: keyof typeof VERIFIERS, headers: Record<string, string>, secret = SECRET, now = 0) =>
     VERIFIERS[kind]({ body, header: (name) => headers[name] }, secret, now);
 
-  test("GitHub's is over the body, so that another delivery id does not make a new message of it", () => {
+  test("GitHub's signs the body, so another delivery id does not create a new message", () => {
     const signature = createHmac("sha256", SECRET).update(body).digest("hex");
     const first = verify("github", {
       "x-hub-signature-256": `sha256=${signature}`,
@@ -313,7 +313,7 @@ describe("signatures of webhooks", () => {
   });
 
   // The example of the specification of Standard Webhooks.
-  test("that of Standard Webhooks is accepted beside others, for five minutes", () => {
+  test("one valid signature of Standard Webhooks among several is accepted, for five minutes", () => {
     const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const headers = {
       "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -346,7 +346,7 @@ describe("prompts of webhooks", () => {
     expect(render(template, payload)).toBe(text);
   });
 
-  test("a field that looks like a command of the chat is none", () => {
+  test("a field that looks like a command of the chat is not run as one", () => {
     expect(render("{comment}", { comment: "/approve 1 always" })).toBe("[build] /approve 1 always");
     expect(render("{comment}", { comment: " \n!new" })).toBe("[build]  \n!new");
   });
