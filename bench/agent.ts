@@ -13,8 +13,8 @@ const CALLS = 30;
 const LONG_CALLS = 2_000;
 const WINDOW = 100;
 /**
- * A model that thinks before each answer, as real ones do: after such a pause the processor's caches are cold for a first call and
- * for a later one alike, so their ratio is what the first call pays for being the first.
+ * A model that thinks before each answer, as real ones do. After such a pause the processor's caches are cold for every call, so the
+ * ratio of the first call to a later one shows only the cost of being the first.
  */
 const THOUGHTFUL = { answerMs: 300, calls: 8 };
 /** A tool call takes five events on the wire. */

@@ -1,4 +1,4 @@
-/** One line of the table: our value and that of a peer from the same run. `ratio` is ours ÷ peer. */
+/** One line of the table: our value and that of a peer, measured in the same run. `ratio` is ours ÷ peer. */
 export interface Measurement {
   readonly name: string;
   readonly ours: string;
@@ -18,7 +18,7 @@ export function isWithin({ ratio, budget }: Measurement): boolean {
   return "max" in budget ? ratio <= budget.max : ratio >= budget.min;
 }
 
-/** Medians of two actions, measured alternately so that a slow phase of the machine affects both. */
+/** Measures two actions alternately, so that a slow phase of the machine affects both, and returns their medians. */
 export async function medians(
   rounds: number,
   ours: () => Promise<unknown> | unknown,
@@ -38,7 +38,7 @@ export async function medians(
   return { ours: median(times.ours), peer: median(times.peer) };
 }
 
-/** The median of one action, for a peer whose aftermath would disturb an alternating measurement. */
+/** Measures one action alone, for a peer whose after-effects would disturb an alternating measurement. */
 export async function medianOf(rounds: number, action: () => Promise<unknown> | unknown): Promise<number> {
   const { ours } = await medians(rounds, action, () => undefined);
   return ours;

@@ -37,7 +37,7 @@ export const dashboardServerBench: Bench = {
         const { outgoing } = bindings as HttpBindings;
         const stream = new URL(url).pathname.slice(1);
         const cut = (): void => void outgoing.destroy();
-        const request = { loginId: "bench", stream, topics: ["board:main"], after: undefined, cut };
+        const request = { signInId: "bench", stream, topics: ["board:main"], after: undefined, cut };
         return live.follow(request, signal);
       }),
     );

@@ -19,7 +19,7 @@ const RULES = {
 };
 const never = new AbortController().signal;
 
-/** The gate of an unattended session whose rules come from files. */
+/** The gate of an unattended session, with rules from files. */
 export async function openGate(folder: string) {
   const configPath = join(folder, "config.yaml");
   await writeFile(configPath, "approvals: {}\n");

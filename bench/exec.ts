@@ -56,7 +56,7 @@ async function roundTrips(
   exec: () => void,
 ): Promise<Measurement[]> {
   const versusLocal = await medians(ROUNDS, inSandbox, onHost);
-  // Not alternately: the engine goes on cleaning up after `docker exec` has returned, which would slow down our command.
+  // Not alternately: the engine still cleans up after `docker exec` has returned, which would slow down our command.
   const execMs = await medianOf(SLOW_ROUNDS, exec);
   return [
     {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { forkSandbox } from "../src/environments/docker/operations/fork-sandbox.ts";
+import { forkSandbox } from "../src/environments/docker/restore/fork-sandbox.ts";
 import { pruneImages } from "../src/environments/docker/snapshots/prune-snapshots.ts";
 import type { Environment } from "../src/environments/environment.ts";
 import { replaceText } from "../src/environments/files/edit/replace-text.ts";

@@ -4,8 +4,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
 /**
- * Fetches the modules of a program to compare ours with, once, and returns their folder. A peer is never a dependency, so
- * the folder is separate from our node_modules.
+ * Fetches the modules of a program that ours is compared with, once per checkout, and returns their folder. A peer is not a
+ * dependency, so the folder is separate from our node_modules.
  */
 export async function fetchPeer(packageName: string, version: string): Promise<string> {
   const folder = resolve(

@@ -10,7 +10,7 @@ import { ours } from "./agent.ts";
 import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
 import type { openGate } from "./decision-gate.ts";
 
-/** 10,000 decisions and the steps of a local agent, measured alternately so that a slow phase of the machine affects both. */
+/** 10,000 decisions and 2,000 steps of a local agent, measured alternately so that a slow phase of the machine affects both. */
 const ROUNDS = 10;
 const BURSTS_PER_ROUND = 50;
 /** Few enough to fit into one time slice of a busy processor: a step mostly waits and is hardly slowed by other processes. */
@@ -93,7 +93,7 @@ async function loadGate(): Promise<{ readonly openGate: typeof openGate }> {
   return import(outfile);
 }
 
-/** Reads and classifies a script of ordinary commands, and one of twice its length. */
+/** Reads and classifies a script of ordinary commands, and a script of twice its length. */
 async function measureReading(commands: readonly string[]): Promise<Measurement> {
   const harmless = commands.filter((command) => judge(command) === 0);
   const judgeScript = (length: number) => {

@@ -87,7 +87,7 @@ async function measureSearch(
   };
 }
 
-/** Opens the store and one of its sessions, in a process that has opened neither before. */
+/** Opens the store and one of its sessions in a process that has opened neither before. */
 async function measureOpening(path: string, smallPath: string): Promise<Measurement> {
   await fillSessions(smallPath, SMALL, never);
   const open = async (file: string): Promise<void> => {

@@ -3,7 +3,7 @@ import { type Bench, medians, milliseconds } from "./bench.ts";
 
 const ROUNDS = 25;
 
-/** How long a user waits for the fastest command, compared with bare Node. */
+/** The time of the fastest command, compared with bare Node. */
 export const startBench: Bench = {
   name: "start",
   async run() {

@@ -5,7 +5,7 @@ import { replaceTable } from "./generated-table.ts";
 
 export const APPROVALS_PAGE = "docs/approvals.md";
 
-/** What each step of a decision does, for users. */
+/** The description of each step of a decision, for users. */
 const STEPS: Readonly<Record<DecisionStep, string>> = {
   limits: "refuses a command that is too long or too complex to check, or wrongly quoted",
   hardline: "refuses what destroys the system, a disk or a home folder, or stops the machine",
@@ -19,11 +19,11 @@ const STEPS: Readonly<Record<DecisionStep, string>> = {
   sandbox: "allows what stays inside an isolated sandbox",
   rule: "applies your allow and ask rules, then the built-in classes; allows what nothing asks about",
   remembered: "allows what you have allowed for this session",
-  reviewer: "in smart mode, lets a model approve, refuse or pass on the call",
+  reviewer: "in smart mode, lets a model approve or refuse the call, or leave it to you",
   person: "asks you",
 };
 
-/** The page with its generated tables; the rest of the page is written by hand. */
+/** Returns the page with its tables generated again; the rest of it is written by hand. */
 export async function approvalsPage(): Promise<string> {
   const page = await readFile(APPROVALS_PAGE, "utf8");
   const steps = DECISION_STEPS.map((step, index) => [`${index + 1}`, `\`${step}\``, STEPS[step]]);

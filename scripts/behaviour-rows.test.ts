@@ -22,7 +22,7 @@ const BEHAVIOUR: Behaviour = {
   dashboard: [],
 };
 
-/** The tests of a row in the part of the page that shows that table. */
+/** What the page shows as the tests of a row of a table. */
 function testsOf(name: keyof Behaviour, row: string, ...files: readonly TestFile[]): string | undefined {
   const part = behaviourRowsPage(files, BEHAVIOUR)
     .split(/^## /m)

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-/** What the app is made from. Of our own code it imports only types, which are not part of it. */
+/** The files that the app is built from. It imports only types of our other code, which do not become part of it. */
 const SOURCES = ["dashboard", "package-lock.json", "scripts/build-dashboard.mjs"];
 
 /**
@@ -23,7 +23,7 @@ export async function buildDashboard({ root, dist, staging, keepOldMs }) {
   const page = join(target, "index.html");
   if (existsSync(page) && newest(SOURCES.map((name) => join(root, name))) <= statSync(page).mtimeMs) return;
   const started = new Date();
-  const { build } = await import("vite"); // only when it is needed: it takes longer to load than many builds
+  const { build } = await import("vite"); // not at the top, because loading it takes seconds
   const built = join(staging, "dashboard");
   await build({
     configFile: join(root, "dashboard/vite.config.ts"),
@@ -44,7 +44,7 @@ export async function buildDashboard({ root, dist, staging, keepOldMs }) {
   }
 }
 
-/** The latest time of change of the files below these paths. */
+/** The latest modification time of the files below these paths. */
 function newest(paths) {
   return Math.max(
     ...paths.map((path) => {

@@ -1,4 +1,6 @@
-// Bundles the command into dist/ and records there, as a file name, the Node that it was compiled for (argument from setup.sh).
+// Bundles the command into dist/ and compiles it for this Node, whose name (from setup.sh) becomes part of a file name there:
+//   build.mjs NODE            bundles and compiles
+//   build.mjs NODE --compile  only compiles the bundle that is in dist/
 // Plain JavaScript, because it runs before anything is built.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -45,7 +47,7 @@ const oneUndici = {
   },
 };
 
-/** The browser build of grammY has no dependencies; it looks for the storage of a browser, which newer versions of Node warn about. */
+/** The browser build of grammY, which has no dependencies, reads the storage of a browser; newer versions of Node warn about that. */
 const noBrowserStorage = {
   name: "no-browser-storage",
   setup(building) {
@@ -56,8 +58,8 @@ const noBrowserStorage = {
 };
 
 /**
- * Only the editor and the key parser of pi-tui are used; its own terminal would load a native module. Its segmenter takes longer
- * than all of Node to create, and is needed only for text that is not ASCII.
+ * Only the editor and the key parser of pi-tui are used; its own terminal would load a native module. Creating its segmenter takes
+ * longer than starting Node, and only text that is not ASCII needs it.
  */
 const onlyEditor = {
   name: "only-editor",
@@ -87,7 +89,7 @@ const nativeSqlite = {
   },
 };
 
-/** Computes the facts of the settings at build time, so that a command without set settings need not build the schema. */
+/** Computes the facts of the settings at build time, so that a command does not need the schema if no setting is set. */
 const factsOfKeys = (facts) => ({
   name: "facts-of-keys",
   setup(building) {
@@ -117,6 +119,7 @@ const separateDocuments = (file) => ({
   },
 });
 
+const [, , nodeName, mode] = process.argv;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const staging = join(dist, `.new-${process.pid}`);
@@ -134,6 +137,23 @@ const TARGET = {
 const bundle = { ...TARGET, absWorkingDir: root, bundle: true, platform: "node" };
 
 try {
+  const compiler = join(staging, "compile-program.mjs");
+  await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
+  const used = mode === "--compile" ? [] : await bundleProgram();
+  const [program = programOf(readFileSync(join(dist, "main.cjs"), "utf8"))] = used;
+  // Compiled at its final path, because the compiled code contains the path.
+  await Promise.all(KINDS.map((kind) => compile(compiler, join(dist, "chunks", program), kind)));
+  if (used.length > 0) publish(used);
+  writeFileSync(join(dist, `.node-${nodeName}`), "");
+} finally {
+  rmSync(staging, { recursive: true, force: true });
+}
+
+/**
+ * Bundles the program and the pages of the dashboard. The entry stays in the staging folder until the program is compiled. Returns
+ * the names of the new files in dist/chunks/, the program first.
+ */
+async function bundleProgram() {
   const chunks = join(staging, "chunks");
   await build({
     ...bundle,
@@ -195,20 +215,19 @@ try {
     format: "cjs", // Node's loader of ES modules would take a tenth of the time of a short command
     define: { PROGRAM_FILE: JSON.stringify(`chunks/${program}`) },
   });
-  const compiler = join(staging, "compile-program.mjs");
-  await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
   mkdirSync(join(dist, "chunks"), { recursive: true });
   for (const name of [tokenizer, documents, documentsPath, program])
     renameSync(join(chunks, name), join(dist, "chunks", name));
   await buildDashboard({ root, dist, staging, keepOldMs: KEEP_OLD_MS });
-  // At its final path, because compiled code contains the path.
-  await Promise.all(KINDS.map((kind) => compile(compiler, join(dist, "chunks", program), kind)));
-  publish([program, tokenizer, documents]);
-} finally {
-  rmSync(staging, { recursive: true, force: true });
+  return [program, tokenizer, documents];
 }
 
-/** Converts a chunk to an expression whose value is the function that loadProgram() calls. */
+/** The name of the program file that a built entry loads. */
+function programOf(entry) {
+  return /chunks\/(program-\w+\.cjs)/.exec(entry)?.[1];
+}
+
+/** Converts a chunk to the source of the function that loadProgram() calls. */
 async function toFunction(chunk) {
   const { code } = await transform(chunk, {
     ...TARGET,
@@ -280,7 +299,6 @@ function publish(used) {
   for (const name of readdirSync(dist)) {
     if (isNew && name.startsWith(".node-")) rmSync(join(dist, name)); // compiled code of the old program is useless
   }
-  writeFileSync(join(dist, `.node-${process.argv[2]}`), "");
   for (const name of readdirSync(join(dist, "chunks"))) {
     const path = join(dist, "chunks", name);
     if (!used.some((file) => name.startsWith(file)) && Date.now() - statSync(path).mtimeMs > KEEP_OLD_MS)

@@ -9,7 +9,7 @@ interface Check {
   run(): Promise<{ ok: boolean; output: string }>;
 }
 
-/** Without dependencies, which the other run checks: scripts may use devDependencies. */
+/** Everything except dependencies, which the other run of knip checks: scripts may use devDependencies. */
 const IN_PRODUCTION = "files,exports,types,duplicates";
 
 const CHECKS: readonly Check[] = [

@@ -33,7 +33,7 @@ for (const name of Object.keys(process.env)) {
 Object.assign(process.env, { HOME: folder, HERMES_HOME: home });
 process.chdir(folder);
 
-/** A model that calls a tool and then answers with one word, in the format of the request. */
+/** A server whose model calls a tool and then answers with one word, in the format of the request. */
 const createModel = () => {
   const answered = new Set<string>();
   return createServer((request, response) => {
@@ -86,7 +86,7 @@ const WARM_UP: Readonly<Record<Exclude<CommandKind, "chat">, (run: Run) => Promi
   },
 };
 
-/** A chat in a terminal that does not exist: its first prompt, one turn, and its end. */
+/** Runs a chat in a fake terminal: its first prompt, one turn, and its end. */
 async function warmUpChat(program: LoadedProgram["program"], atPrompt: () => void): Promise<void> {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, isRaw: false, setRawMode: () => stdin });
   let shown = "";
@@ -222,14 +222,14 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Writes atomically: another Node may build the same program now, and its compiled code refers to the published pack. */
+/** Writes atomically, because another Node may compile the same program at the same time. */
 function writePack(name: PackName, entries: readonly string[]): void {
   const own = join(dirname(process.argv[1] ?? ""), `${name}.pack`); // in the staging folder, on the same file system
   writeFileSync(own, `({${entries.join(",")}})`);
   renameSync(own, packPath(path, name));
 }
 
-/** Returns, for each pack, its chunks and the code that V8 compiled for it. */
+/** Runs the commands of the kind. Returns, for each pack, the chunks that they used and the code that V8 compiled. */
 async function warmUp(): Promise<{ read: LoadedProgram["read"]; needed: readonly Needed[] }> {
   const given = { ...process.env };
   const { program, loaded, read, scripts } = loadProgram(path, kind);

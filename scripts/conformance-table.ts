@@ -14,7 +14,7 @@ const SHOWN: Readonly<Record<string, string>> = { passed: "ok", failed: "FAILED"
 const SKIPPED = "skip";
 const TITLE_WIDTH = 90;
 
-/** One line per behaviour and one column per environment; a cell is empty where the suite did not run. */
+/** Renders a line per behaviour and a column per environment. A cell is empty if the environment has no such test. */
 export function conformanceTable(report: TestReport): { readonly text: string; readonly isGreen: boolean } {
   const suites = new Map<string, Map<string, Map<string, string>>>();
   const environments = new Set<string>();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { conformanceTable, type TestReport } from "./conformance-table.ts";
 
-/** `npm run conformance`: runs the suites that every environment must pass, and prints a table with a column for each. */
+/** `npm run conformance` runs the suites that every environment must pass, and prints a table with a column for each. */
 
 const folder = mkdtempSync(join(tmpdir(), "hermes-conformance-"));
 try {

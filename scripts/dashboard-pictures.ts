@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 /**
- * Takes the pictures of the dashboard in docs/pictures from the built program's demo: `npx tsx scripts/dashboard-pictures.ts`.
- * They are taken again when the pages have changed, not with every build.
+ * Takes the pictures of the dashboard in docs/pictures from the demo of the built program: `npx tsx scripts/dashboard-pictures.ts`.
+ * Run it when the pages have changed; a build does not.
  */
 const ENTRY = fileURLToPath(new URL("../dist/main.cjs", import.meta.url));
 const FOLDER = fileURLToPath(new URL("../docs/pictures", import.meta.url));

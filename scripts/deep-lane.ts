@@ -14,7 +14,7 @@ const END_TO_END: Readonly<Record<string, readonly string[]>> = {
 };
 const AGENT_TESTS = ["test/e2e/agent"];
 
-/** The test files that use a count of scale.ts. All others would run exactly as in `npm test`. */
+/** Finds the test files that use a count of scale.ts. All other tests would run exactly as in `npm test`. */
 export function findDeepFiles(root: string): string[] {
   const users = new Map<string, string[]>();
   for (const folder of ["src", "test"]) {
@@ -30,7 +30,7 @@ export function findDeepFiles(root: string): string[] {
   return [...found].filter((file) => file.endsWith(".test.ts")).toSorted();
 }
 
-/** The folders with the deep lane of the changed files: the folder of each part, and its end-to-end tests. */
+/** The folders whose deep lane covers the changed files: the folder of each changed part, and its end-to-end tests. */
 export function foldersOf(changed: readonly string[]): string[] {
   const folders = changed.flatMap((file) => {
     const [top, part = "", ...rest] = file.split("/");
@@ -41,10 +41,9 @@ export function foldersOf(changed: readonly string[]): string[] {
 }
 
 /**
- * The files that changed in this checkout. HERMES_CI_BASE names the commit to compare with. Without it, a branch is compared
- * with its merge base on the main branch of its origin. On the main branch itself, where a fresh clone does not show what was
- * tested before, the changes of the six hours before the last commit count; without older commits, as in a shallow clone,
- * every file.
+ * Finds the files that changed in this checkout. HERMES_CI_BASE names the commit to compare with. Without it, a branch is compared
+ * with its merge base on the main branch of its origin. A fresh clone of the main branch does not show what was tested before, so
+ * there the changes of the six hours before the last commit count; without older commits, as in a shallow clone, every file counts.
  */
 export function findChangedFiles(root: string, variables: NodeJS.ProcessEnv): string[] {
   const git = (...args: readonly string[]): string =>

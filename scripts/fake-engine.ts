@@ -6,8 +6,8 @@ import { text } from "node:stream/consumers";
 import { sandboxLabels } from "../src/environments/docker/spec/labels.ts";
 
 /**
- * Answers like a Docker engine in which the sandbox of a home runs, but starts shells on this machine. This is enough for one
- * command, so that the build can compile the code of such a command without an engine.
+ * A server that answers like a Docker engine with a running sandbox of a home, but starts shells on this machine. That is enough for
+ * one command, so that the build can compile the code of such a command without an engine.
  */
 export function createFakeEngine(home: string): Server {
   let program: readonly string[] = [];

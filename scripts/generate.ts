@@ -1,10 +1,10 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { createJsonSchema, renderReferencePage } from "../src/config/reference.ts";
+import { createJsonSchema, renderReferencePage } from "../src/config/reference-page.ts";
 import { APPROVALS_PAGE, approvalsPage } from "./approvals-page.ts";
 import { behaviourRowsPage } from "./behaviour-rows.ts";
-import { modelFailuresPage } from "./failure-table.ts";
-import { hostileServersPage } from "./hostile-table.ts";
+import { hostileServersPage } from "./hostile-servers-page.ts";
+import { modelFailuresPage } from "./model-failures-page.ts";
 import { routesPage } from "./routes-page.ts";
 import { TROUBLESHOOTING_PAGE, troubleshootingPage } from "./troubleshooting-page.ts";
 

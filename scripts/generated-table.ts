@@ -1,4 +1,4 @@
-/** Replaces the text between `<!-- generated: NAME -->` and `<!-- end -->` of a page with a table. */
+/** Replaces the text between `<!-- generated: NAME -->` and `<!-- end -->` in a page with a table. */
 export function replaceTable(
   page: string,
   name: string,

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
 /**
- * Which part may import which, by the first folder below src/. A part may import only itself and the parts listed here; if
- * the value is a list of files, only those files of the other part.
+ * The parts that each part may import, by the first folder below src/. A part may always import itself. If the value is a list of
+ * files, only those files of the other part may be imported.
  */
 const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   lib: {},
@@ -77,7 +77,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
     conversation: "all",
     turns: "all",
   },
-  // Runs turns that a server owns: the gateway, the API and the dashboard share one host.
+  // Runs the turns of a server: the gateway, the API and the dashboard share one host.
   turns: {
     lib: "all",
     agent: ["events.ts", "turn-limits.ts"],
@@ -101,7 +101,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   },
   // Each part owns its options; the schema only composes them.
   config: { lib: "all", "*": ["options.ts", "tool-output-options.ts"] },
-  // Serves HTTP; gets everything that it needs from app/, so that it reads no settings and opens no profile.
+  // Serves HTTP. app/ passes everything that it needs, so it reads no settings and opens no profile.
   api: {
     lib: "all",
     agent: "all",
@@ -124,7 +124,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   "load-program.ts": { cli: "all" },
   "version.ts": {},
 };
-/** Parts that only the entry points may import, even where "*" would allow it; `api` is started by `app`. */
+/** Parts that only the entry points may import, even where "*" would allow it. `app` may import `api`, because it starts it. */
 const ENTRY_ONLY = new Set(["cli", "api", "main.ts"]);
 
 // Static, type-only, re-exporting and dynamic imports of relative paths.
@@ -135,7 +135,7 @@ export interface Module {
   readonly imports: readonly string[];
 }
 
-/** Returns every violation of the table and every import cycle, as lines; throws if it finds no modules at all. */
+/** Returns every violation of the table and every import cycle, as lines. Throws if there are no modules. */
 export function findBreaches(source: string): string[] {
   const modules = readModules(source);
   if (modules.length === 0) throw new Error(`no modules found below ${source}`);
@@ -158,13 +158,13 @@ function breachesOf({ path, imports }: Module): string[] {
   const from = partOf(path);
   const table = ALLOWED[from];
   if (!table) return [`${path}: ${from} is not a part; add it to the table in scripts/imports.ts`];
-  // A test may import any part that it needs, but no other entry point.
+  // A test may also import test support, which is outside of src.
   const isTest = /\.(test|contract)\.tsx?$/.test(path);
   return imports.flatMap((target) => {
     const to = partOf(target);
     if (target.startsWith(".."))
       return isTest || from === "version.ts" ? [] : [`${path} reaches outside src: ${target}`];
-    // The pages take the types of these files, so that whatever these import would become part of the pages.
+    // The browser app imports the types of these files, so everything that they import would become part of it.
     if (path.startsWith("api/contract/") && !isTest && !target.startsWith("api/contract/"))
       return [`${path} may not import ${target}`];
     if (to === from || isAllowed(table, from, to, target)) return [];
@@ -178,10 +178,10 @@ function isAllowed(
   to: string,
   target: string,
 ): boolean {
-  // The options of the chat and of the API, like those of a part.
+  // The chat and the API have options like other parts.
   if (from === "config" && /^(cli\/chat|api)\/options\.ts$/.test(target)) return true;
   if (from === "app" && to === "api") return true;
-  // The shapes of requests and answers are shared with the pages, which are a program of their own, and with commands.
+  // Commands share the shapes of requests and answers, as the browser app does.
   if (target.startsWith("api/contract/")) return ["api", "app", "cli"].includes(from);
   if (ENTRY_ONLY.has(to)) return from === "main.ts" || from === "load-program.ts";
   const open = table[to] ?? table["*"];

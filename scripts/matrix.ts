@@ -23,9 +23,9 @@ user, from a fresh copy of this checkout in a path with spaces. Prints a table; 
 
   --node VERSION   only this version; may be repeated
   --user NAME      only this user
-  --no-tests       without the smoke tests
-  --rotate         one version from 22 on and one user, different each day, without the smoke tests
-  --pressure       instead of the table: many tasks under constant garbage collection, on Node 24 unless --node is given
+  --no-tests       skip the smoke tests
+  --rotate         only one version (22 or newer) and one user, another one each day; skip the smoke tests
+  --pressure       no table: run many tasks under constant garbage collection, on Node 24 unless --node is given
 `;
 
 /** The first and the latest release of each supported major version. */
@@ -86,7 +86,7 @@ interface Cell {
 
 interface Step {
   readonly name: string;
-  /** Returns why it failed, or an empty text. */
+  /** Returns why the step failed, or an empty text. */
   run(cell: Cell, model: string): Promise<string>;
 }
 
@@ -180,7 +180,7 @@ function chosenCells(): { node: string; user: User }[] {
   return quick.slice(Math.trunc(Date.now() / DAY_MS) % quick.length).slice(0, 1);
 }
 
-/** Runs every step in every cell; after a failed step the others of its row still run. */
+/** Runs every step in every cell and prints the table. After a failed step, the other steps of the cell still run. */
 async function table(work: string, model: string): Promise<number> {
   const steps = given.rotate === true || given["no-tests"] === true ? STEPS : [...STEPS, SMOKE];
   const rows: string[][] = [["node", "user", "install", ...steps.map(({ name }) => name)]];
@@ -231,12 +231,12 @@ async function waitForDone(cell: Cell, count: number): Promise<string> {
   }
 }
 
-/** Collects garbage constantly: a native module that loses an object, or frees it twice, then crashes. */
+/** Runs tasks under constant garbage collection, which crashes a native module that loses an object or frees it twice. */
 async function pressure(work: string, model: string): Promise<number> {
   for (const node of given.node ?? ["24"]) {
     using cell = openCell(work, node, process.getuid?.() === 0 ? "root" : "plain");
     const set = `for pair in provider:custom base_url:${model}/v1 default:m; do ./hermes config set "model.\${pair%%:*}" "\${pair#*:}"; done`;
-    // In the entry, because supervisors and workers start from it too, and Node options are not inherited.
+    // Added to the entry, because supervisors and workers start from it too, and they do not inherit Node options.
     const collect = `require("v8").setFlagsFromString("--expose-gc"); setInterval(require("vm").runInNewContext("gc"), 2).unref();`;
     const ready = await cell.run(`./hermes status && ${set} && sed -i '2i ${collect}' dist/main.cjs`);
     if (ready.exitCode !== 0) throw new Error(ready.output);
@@ -333,7 +333,7 @@ function openCell(work: string, wanted: string, user: User): Cell {
   };
 }
 
-/** Fetches a Node once per machine; a version without minor number means the latest release of that major version. */
+/** Fetches a Node once per machine. A version without a minor number means the latest release of that major version. */
 function fetchNode(work: string, wanted: string): { bin: string; version: string } {
   const name = `node-${process.platform}-${process.arch}`;
   const cache = join(
@@ -359,7 +359,7 @@ function fetchNode(work: string, wanted: string): { bin: string; version: string
   return { bin: join(here, "bin"), version };
 }
 
-/** A folder with links to every program on the PATH, without compilers. */
+/** Creates a folder with links to every program on the PATH except compilers and Node. */
 function withoutCompilers(work: string): string {
   const folder = join(work, "programs");
   if (existsSync(folder)) return folder;
@@ -378,7 +378,7 @@ function withoutCompilers(work: string): string {
   return folder;
 }
 
-/** Passes on the registry and proxies of the machine. */
+/** The variables with the registry and the proxies of this machine. */
 function registry(): Record<string, string> {
   const proxies = Object.entries(process.env).filter(([name]) =>
     /^((https?|no)_proxy|npm_config_registry|NODE_EXTRA_CA_CERTS)$/i.test(name),

@@ -8,18 +8,18 @@ import type * as Xterm from "@xterm/headless";
 import { screenToSvg } from "./screen-svg.ts";
 
 /**
- * Draws the pictures of docs/pictures from real screens of the built program: `npx tsx scripts/pictures.ts [NAME…]`. They are
- * drawn again when the screens have changed, not with every build.
+ * A picture in docs/pictures, drawn from a real screen of the built program: `npx tsx scripts/pictures.ts [NAME…]`. Run it when the
+ * screens have changed; a build does not.
  */
 interface Picture {
   readonly title: string;
   readonly rows: number;
   readonly args: readonly string[];
-  /** The texts to wait for, each with the keys to type then. The picture is taken at the last one. */
+  /** The texts to wait for, each with the keys to type after it. The picture is taken after the last one. */
   readonly steps: readonly (readonly [shown: RegExp, keys: string])[];
 }
 
-/** The package is CommonJS, and Node finds no names in its bundle. */
+/** Loaded with `require`, because Node finds no named exports in this CommonJS bundle. */
 const { Terminal } = createRequire(import.meta.url)("@xterm/headless") as typeof Xterm;
 const ENTRY = fileURLToPath(new URL("../dist/main.cjs", import.meta.url));
 const FOLDER = fileURLToPath(new URL("../docs/pictures", import.meta.url));
@@ -130,7 +130,7 @@ async function draw(name: string, { title, rows, args, steps }: Picture): Promis
         `${name} shows ${shown}`,
         () => textOf(terminal),
       );
-      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS)); // the frame that shows it may not be complete
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS)); // the screen may still be changing
       child.write(keys);
     }
     await mkdir(FOLDER, { recursive: true });

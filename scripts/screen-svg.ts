@@ -17,7 +17,7 @@ interface Run {
   readonly style: string;
 }
 
-/** The visible screen of a terminal as an SVG image. Empty rows at the end are omitted. */
+/** Draws the visible screen of a terminal as an SVG image, without the empty rows at its end. */
 export function screenToSvg(terminal: Terminal, title: string): string {
   const { active } = terminal.buffer;
   const rows = Array.from({ length: terminal.rows }, (_, row) => runsOf(terminal, active.baseY + row));
@@ -42,7 +42,7 @@ ${lines.join("\n")}
 `;
 }
 
-/** The pieces of one row that have the same style. Viewers collapse spaces, so a piece contains single spaces only. */
+/** Divides a row into runs of the same style. Viewers collapse spaces, so a run contains only single spaces. */
 function runsOf(terminal: Terminal, row: number): readonly Run[] {
   const line = terminal.buffer.active.getLine(row);
   const runs: Run[] = [];

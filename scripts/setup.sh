@@ -34,9 +34,8 @@ require_npm() {
 
 has_packages() { [ -f "$installed" ] && cmp -s package-lock.json "$installed"; }
 is_installed() { has_packages && [ -f "node_modules/.hermes-node-$node" ]; }
-is_built() {
-  [ -f "$entry" ] && [ -f "dist/.node-$node" ] && [ -z "$(find_newer)" ]
-}
+is_bundled() { [ -f "$entry" ] && [ -z "$(find_newer)" ]; }
+is_built() { [ -f "dist/.node-$node" ] && is_bundled; }
 find_newer() { find src dashboard package.json package-lock.json scripts/build.mjs scripts/build-dashboard.mjs -newer "$entry" 2>&1; }
 is_ready() {
   is_installed || return 1
@@ -91,7 +90,9 @@ fetch_packages() {
   cp package-lock.json "$installed.new" && mv "$installed.new" "$installed"
 }
 
-sqlite_package() { node_modules/.bin/tsx scripts/sqlite-package.ts; }
+sqlite_package() {
+  node_modules/.bin/esbuild scripts/sqlite-package.ts --bundle --packages=external --platform=node --log-level=error | node
+}
 sqlite_loads() { node -e 'new (require(process.argv[1]))(":memory:")' "$1" >/dev/null 2>&1; }
 
 run_install_script() (
@@ -126,14 +127,20 @@ compile_sqlite() {
 
 install() {
   require_npm
-  { has_packages && [ -d "node_modules/$(sqlite_package)" ]; } || fetch_packages || return 1
-  package=$(sqlite_package)
+  package=
+  has_packages && package=$(sqlite_package)
+  if [ -z "$package" ] || [ ! -d "node_modules/$package" ]; then
+    fetch_packages || return 1
+    package=$(sqlite_package)
+  fi
   sqlite_loads "$package" || compile_sqlite "$package" || return 1
   : >"node_modules/.hermes-node-$node"
 }
 
 build() {
   [ "$wanted" = --clean-build ] && rm -rf dist
+  # Another Node needs its own compiled code, but not another bundle.
+  is_bundled && with_progress "compiling for Node.js $(node --version)" node scripts/build.mjs "$node" --compile && return
   with_progress "building" node scripts/build.mjs "$node" || {
     explain_failure "Building"
     return 1
@@ -162,7 +169,7 @@ work() {
 # Whether the checkout is usable although another user built it with another Node; it then only starts more slowly.
 is_usable() {
   has_packages && [ "$wanted" != --clean-build ] && sqlite_loads "$(sqlite_package)" || return 1
-  [ "$wanted" != --build ] || [ -f "$entry" ] && [ -z "$(find_newer)" ]
+  [ "$wanted" != --build ] || is_bundled
 }
 
 require_node

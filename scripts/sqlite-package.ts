@@ -1,4 +1,4 @@
 import { SQLITE_PACKAGE } from "../src/lib/sqlite/sqlite.ts";
 
-/** For setup.sh: the package whose native module this Node needs. */
+// For setup.sh: prints the package whose native module this Node needs.
 process.stdout.write(SQLITE_PACKAGE);

@@ -4,7 +4,7 @@ import { replaceTable } from "./generated-table.ts";
 
 export const TROUBLESHOOTING_PAGE = "docs/guide/troubleshooting.md";
 
-/** The page with the table of all errors; the rest of the page is written by hand. */
+/** Returns the page with its table of all errors generated again; the rest of it is written by hand. */
 export async function troubleshootingPage(): Promise<string> {
   const exitCodes: Readonly<Record<string, number>> = EXIT_CODES;
   const rows = Object.entries(HINTS).map(([code, hint]) => [

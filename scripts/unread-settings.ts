@@ -6,9 +6,9 @@ import { fieldNames, loadSections, schemaAt } from "../src/config/schema.ts";
 import { readModules } from "./imports.ts";
 
 /**
- * Finds the settings that no module of the program reads. The program is everything that `entry` imports, directly or not; the
- * schema itself and the loader do not count. A setting counts as read if its name is a property, or a whole string, in code
- * without types and comments. A name that is one common word (`cwd`) can be confused with another property.
+ * Finds the settings that no module of the program reads. The program is everything that `entry` imports, directly or indirectly,
+ * except the schema and the loader. A setting counts as read if its name is a property or a whole string in the code, without types
+ * and comments. A name that is a common word (`cwd`) can be confused with another property.
  */
 export function findUnreadSettings(
   source: string,
@@ -47,7 +47,7 @@ function reachableFrom(entry: string, modules: ReturnType<typeof readModules>): 
 
 function namesIn(code: string, names: readonly string[]): string[] {
   const pattern = new RegExp(`^(${names.join("|")})$`);
-  // esbuild reports which of these properties the code contains, which is exact for any code style.
+  // esbuild parses the code and reports which of these properties it contains.
   const { code: plain, mangleCache } = transformSync(code, {
     loader: "ts",
     mangleProps: pattern,

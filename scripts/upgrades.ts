@@ -9,11 +9,12 @@ import { startScriptedServer } from "../test/support/scripted-server.ts";
 const HELP = `Usage: scripts/upgrades [--commit HASH]...
 
 Builds earlier commits of this repository, fills a home with each, and opens that home with this checkout while a
-turn, a daemon and a worker of the earlier commit still run. Then the earlier program opens the home again. Each must
-work completely or refuse with an explanation, and nothing may be lost. Prints what happened; exits 1 if something failed.
+turn, a daemon and a worker of the earlier commit are still running. Then the earlier program opens the home again. Each
+command must work completely or refuse with an explanation, and nothing may be lost. Prints what happened; exits 1 if
+something failed.
 `;
 
-/** Spread over the history; each has other tables than the one before. */
+/** Commits from the whole history, each with other tables than the one before. */
 const COMMITS = [
   "a940f77", // the first with sessions
   "be7072f", // the first with boards
@@ -22,7 +23,7 @@ const COMMITS = [
   "428c4b8", // the last before sessions with branches
 ];
 const LIMIT_MS = 3 * 60_000;
-/** How programs of all commits say that a file is newer than they are. */
+/** The error of every version for a file that is newer than it. */
 const REFUSAL = /has schema version \d+; this program knows only \d+/;
 const CRASH = /^ {4}at .*[:)]|SqliteError|no such (column|table)|internal error|this is a bug/im;
 
@@ -34,7 +35,7 @@ interface Outcome {
 
 interface Program {
   run(...args: string[]): Promise<Outcome>;
-  /** Starts a command that is still running when the next one starts. */
+  /** Starts a command and does not wait for its end. */
   start(...args: string[]): Running;
 }
 
@@ -105,7 +106,7 @@ async function upgrade(commit: string, work: string, report: Report): Promise<vo
       (typeof expected === "string" ? outcome.output.includes(expected) : expected.test(outcome.output));
     report(name, isFine ? "" : `exit code ${outcome.exitCode}, expected ${expected}\n${outcome.output}`, "");
   };
-  /** Either the old program works as it always did, or it says that the file is newer. */
+  /** The old program must either work as before or refuse because the file is newer. */
   const checkOlder = (name: string, outcome: Outcome, expected: string): void => {
     const refused = outcome.exitCode !== 0 && REFUSAL.exec(outcome.output)?.[0];
     const worked = outcome.exitCode === 0 && outcome.output.includes(expected);
@@ -117,7 +118,7 @@ async function upgrade(commit: string, work: string, report: Report): Promise<vo
     );
   };
 
-  // The earlier program, with everything that it can do.
+  // The earlier program fills the home.
   for (const [key, value] of [
     ["provider", "custom"],
     ["base_url", `${model.url}/v1`],
@@ -147,7 +148,7 @@ async function upgrade(commit: string, work: string, report: Report): Promise<vo
   await until(async () => existsSync(join(work, "turn")));
   const before = await tasksOf(older);
 
-  // This program, while the turn, the daemon and the worker of the earlier one are at work.
+  // This program opens the home while the turn, the daemon and the worker of the earlier one are running.
   check("upgrade: sessions search", await newer.run("sessions", "search", "haystack"), "haystack");
   check("upgrade: sessions show", await newer.run("sessions", "show", "latest"), "");
   check("upgrade: a one-shot", await newer.run("-z", "The second haystack"), "All is well.");
@@ -169,7 +170,7 @@ async function upgrade(commit: string, work: string, report: Report): Promise<vo
     check("upgrade: kanban create", await newer.run("kanban", "create", "Of the new program", "--hold"), "");
   }
 
-  // What the processes of the earlier program do once their command ends.
+  // The commands end for which the processes of the earlier program wait.
   writeFileSync(go, "");
   const ended = await turn.end;
   checkOlder("meanwhile: the running turn", ended, "I waited.");
@@ -190,7 +191,7 @@ async function upgrade(commit: string, work: string, report: Report): Promise<vo
     }
   }
 
-  // Back to the earlier program.
+  // The earlier program opens the home again.
   checkOlder("back: sessions list", await older.run("sessions", "list"), "haystack");
   checkOlder("back: a one-shot", await older.run("-z", "The third haystack"), "All is well.");
   if (hasBoard) {
@@ -203,7 +204,7 @@ async function upgrade(commit: string, work: string, report: Report): Promise<vo
     checkOlder("back: kanban dispatch", await older.run("kanban", "dispatch"), "");
   }
 
-  // And to this one again.
+  // So does this one.
   check("again: sessions search", await newer.run("sessions", "search", "haystack"), "haystack");
   check("again: a one-shot", await newer.run("-z", "The fourth haystack"), "All is well.");
   if (hasBoard) {
@@ -244,7 +245,7 @@ async function until(holds: () => Promise<boolean>, limitMs = LIMIT_MS): Promise
   }
 }
 
-/** A program in a checkout, as a user of `home` would run it. */
+/** Runs the program of a checkout as a user of `home` would. */
 function program(checkout: string, home: string): Program {
   const entry =
     ["dist/main.cjs", "dist/main.js"].map((name) => join(checkout, name)).find((path) => existsSync(path)) ??

@@ -4,7 +4,7 @@ import { constants, Script } from "node:vm";
 import { opensChat } from "./cli/chat/opens-chat.ts";
 import type * as Program from "./cli/run.ts";
 
-/** Number of digits at the start of a program file that hold the length of its chunk index. */
+/** Number of digits at the start of a program file, which are the length of its chunk index. */
 const LENGTH_DIGITS = 8;
 
 /** One chunk of the program, as scripts/build.mjs writes it. */
@@ -23,8 +23,8 @@ export const COMMAND_KINDS = ["sandbox", "kanban", "task", "chat"] as const;
 export type CommandKind = (typeof COMMAND_KINDS)[number];
 
 /**
- * `settings` has the additional chunks that the commands of the board need when a setting is set, `turn` those that a chat needs
- * after its first prompt.
+ * `settings` has the chunks that board commands need in addition if a setting is set, `turn` those that a chat needs after its first
+ * prompt.
  */
 export type PackName = CommandKind | "settings" | "turn";
 
@@ -34,7 +34,10 @@ type Pack = Readonly<Record<string, Chunk | PackName>>;
 /** Guesses the kind of a command line; a wrong guess only costs time. */
 export function guessCommandKind(args: readonly string[]): CommandKind {
   if (opensChat(args)) return "chat";
-  return COMMAND_KINDS.find((kind) => kind === args[0]) ?? "task";
+  const [command] = args[0] === "-p" || args[0] === "--profile" ? args.slice(2) : args;
+  // A gateway keeps its pack in memory for days. What a turn needs, which is most of `task`, is read when the first one starts.
+  if (command === "gateway") return "kanban";
+  return COMMAND_KINDS.find((kind) => kind === command) ?? "task";
 }
 
 export interface LoadedProgram {
@@ -48,11 +51,11 @@ export interface LoadedProgram {
 }
 
 /**
- * Runs the bundled program. The chunks that a kind of command needs are in one file (the pack), which is read in one go together
- * with the code that V8 compiled at build time, because compiling again takes longer than most commands. V8 checks only its own
- * version and crashes on code of another Node with the same V8 version (20.19 and 20.20), so the file name identifies the exact
- * Node binary. It also contains the hash of the program, because V8 compares only the length of the source. All other chunks are
- * read on demand from a file that stays open: a daemon keeps running when an update replaces the file.
+ * Loads the bundled program. The chunks that a kind of command needs are in one file, its pack, which is read together with the code
+ * that V8 compiled at build time, because compiling takes longer than most commands. V8 checks only its own version, and crashes on
+ * code of another Node with the same V8 (20.19 and 20.20), so the name of a compiled file identifies the exact Node binary. The name
+ * also contains the hash of the program, because V8 compares only the length of the source. All other chunks are read on demand from
+ * a file that stays open, so that a daemon keeps running when an update replaces the file.
  */
 export function loadProgram(path: string, kind: CommandKind): LoadedProgram {
   const read = openChunks(path);
@@ -93,7 +96,7 @@ export function packPath(path: string, kind: PackName): string {
   return `${path}.${kind}.pack`;
 }
 
-/** A name for the Node binary that runs this process. scripts/setup.sh computes the same name. */
+/** Identifies the Node binary that runs this process. scripts/setup.sh computes the same name. */
 export function nodeBinaryName(): string {
   const { size, mtimeMs } = statSync(process.execPath);
   return `${process.version}-${process.arch}-${size}-${Math.trunc(mtimeMs)}`;
@@ -148,6 +151,6 @@ function readIfExists(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch {
-    return undefined; // missing, for instance built by another Node: V8 compiles on demand
+    return undefined; // for instance if another Node built the program; then V8 compiles on demand
   }
 }

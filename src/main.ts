@@ -9,7 +9,7 @@ import { VERSION } from "./version.ts";
 /** Path of the bundled program relative to this file; the build inserts it. */
 declare const PROGRAM_FILE: string;
 
-/** In a checkout that was built with another Node, builds the native module and the compiled program for this Node. */
+/** In a checkout that was built with another Node, sets up the native module and the compiled program for this Node. */
 function setUpForThisNode(): void {
   const setup = join(__dirname, "../scripts/setup.sh");
   if (existsSync(join(__dirname, `.node-${nodeBinaryName()}`)) || !existsSync(setup)) return;

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# bubblewrap with the namespaces that the local sandbox needs; tests start it themselves, so no process runs here.
+# bubblewrap with the namespaces that the local sandbox needs. Tests start it themselves, so this part has no process.
 
 bubblewrap_needs() { echo bwrap=bubblewrap; }
 

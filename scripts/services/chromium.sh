@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Chromium; tests start it themselves, so no process runs here.
+# Chromium. Tests start it themselves, so this part has no process.
 
 chromium_needs() { echo chromium=chromium; }
 

@@ -124,7 +124,7 @@ process_tree() {
   done
 }
 
-# Prints the trees of all processes that inherited our mark from a launched server.
+# Prints the process trees of all processes that inherited our mark from a launched server.
 marked_trees() {
   local pid
   while IFS=/ read -r _ _ pid _; do

@@ -21,7 +21,7 @@ docker_start() {
   require_images docker
   printf '{}\n' >"$DOCKER/daemon.json" # keeps the machine's own settings out
   make_bridge
-  cat "$FORWARDING" >"$DOCKER/forwarding" # the engine turns it on
+  cat "$FORWARDING" >"$DOCKER/forwarding" # the engine changes it; docker_stop restores it
   launch docker dockerd --config-file "$DOCKER/daemon.json" --data-root "$DOCKER/data" --exec-root "$DOCKER/exec" \
     --pidfile "$DOCKER/dockerd.pid" --host "unix://$DOCKER_SOCKET" --bridge "$DOCKER_BRIDGE" \
     --iptables=false --ip-masq=false

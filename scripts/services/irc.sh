@@ -11,7 +11,7 @@ irc_details() {
   printf '"host":"127.0.0.1","port":%s,%s' "$(<"$IRC/port")" "$(process_json irc)"
 }
 
-# The server's own greeting to a client proves more than an open port.
+# Logs in as a client, which proves more than an open port.
 irc_answers() {
   local line
   exec {irc}<>"/dev/tcp/127.0.0.1/$(<"$IRC/port")" || return

@@ -19,7 +19,7 @@ mail_details() {
     "$(json_string "$MAIL/boxes")" "$(process_json mail)"
 }
 
-# A greeting proves more than an open port.
+# Waits for the greeting of each server, which proves more than an open port.
 mail_answers() {
   local line
   for name in imap smtp; do
@@ -33,7 +33,7 @@ mail_answers() {
 
 mail_start() {
   ((EUID == 0)) || give_up mail "needs root"
-  chmod 711 "$MAIL" # the servers run as users of their own
+  chmod 711 "$MAIL" # the servers run as other users
   mkdir -p "$MAIL/postfix" "$MAIL/queue" "$MAIL/postfix-data" "$MAIL/dovecot" "$MAIL/state"
   install -d -m 700 -o mail -g mail "$MAIL/boxes"
   chown postfix "$MAIL/postfix-data"
@@ -49,7 +49,7 @@ mail_start() {
   mail_write_postfix
   cat >"$MAIL/run" <<'RUN'
 #!/usr/bin/env bash
-# Runs the servers until one of them ends or this process is told to.
+# Runs the servers until one of them ends or this process gets a signal.
 trap 'trap "" TERM; kill $(jobs -p) 2>/dev/null; wait; exit' TERM INT EXIT
 dovecot -F -c "$1/dovecot.conf" &
 opendkim -f -x "$1/opendkim.conf" &

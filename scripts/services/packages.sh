@@ -3,9 +3,9 @@
 
 # Servers are in folders that are not in an ordinary user's PATH.
 extend_path() {
-  local place
-  for place in /usr/local/sbin /usr/sbin /sbin /usr/lib/postgresql/*/bin; do
-    [[ ! -d $place || :$PATH: == *:$place:* ]] || PATH=$PATH:$place
+  local folder
+  for folder in /usr/local/sbin /usr/sbin /sbin /usr/lib/postgresql/*/bin; do
+    [[ ! -d $folder || :$PATH: == *:$folder:* ]] || PATH=$PATH:$folder
   done
 }
 extend_path
@@ -20,7 +20,7 @@ missing_programs() {
   done
 }
 
-# Prints in one line why a part cannot start here; nothing if it can.
+# Prints one line with the reason why a part cannot start here, or nothing if it can.
 missing_of() {
   local part=$1 programs=() packages=()
   mapfile -t programs < <(missing_programs "$part")
@@ -84,7 +84,7 @@ POLICY=/usr/sbin/policy-rc.d
 POLICY_SAVED=$POLICY.hermes-test-saved
 CLUSTER_CONF=/etc/postgresql-common/createcluster.d/hermes-test.conf
 
-# During the installation no services start, and PostgreSQL creates no cluster.
+# Until release_packages, installed services do not start, and PostgreSQL creates no cluster.
 hold_packages() {
   release_packages # a killed install may have left its files
   if [[ -e $POLICY || -L $POLICY ]]; then mv "$POLICY" "$POLICY_SAVED" || return; fi

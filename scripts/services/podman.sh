@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Podman with its own storage; it has no server, so nothing runs between commands.
+# Podman with its own storage. It has no server, so this part has no process.
 
 podman_needs() { echo podman=podman runc=runc catatonit=catatonit ip=iproute2; }
 
 PODMAN=$FOLDER/podman
-PODMAN_BRIDGES=(cni-podman0 podman0) # of the default network, by the two backends that there are
+PODMAN_BRIDGES=(cni-podman0 podman0) # of the default network, for the two network backends
 
 podman_client() {
   CONTAINERS_CONF=$PODMAN/containers.conf CONTAINERS_STORAGE_CONF=$PODMAN/storage.conf timeout "${LIMIT:-120}" podman "$@"
@@ -59,7 +59,7 @@ podman_stop() {
   remove_folder "$PODMAN"
 }
 
-# The bridge of the default network remains after its last container, and another storage may use it meanwhile.
+# Removes the bridge of the default network, which remains after its last container, unless other containers use it.
 remove_bridges() {
   local bridge
   for bridge in "${PODMAN_BRIDGES[@]}"; do

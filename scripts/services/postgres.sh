@@ -40,6 +40,6 @@ postgres_start() {
 
 postgres_stop() {
   [[ -e $POSTGRES ]] || return 0
-  end_server postgres INT # a fast shutdown: sessions are ended, data is kept whole
+  end_server postgres INT # a fast shutdown: ends all sessions
   remove_folder "$POSTGRES"
 }

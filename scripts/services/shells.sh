@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# zsh and fish, whose completion is tested, and tmux, in which the chat is; tests start them themselves, so no process runs here.
+# zsh and fish, whose completion is tested, and tmux, in which the chat is tested. Tests start them themselves, so this part has no
+# process.
 
 shells_needs() { echo zsh=zsh fish=fish tmux=tmux; }
 

@@ -10,7 +10,7 @@ ssh_client() {
     -i "$SSH/identity" -p "$(<"$SSH/port")" "$(id -un)@127.0.0.1" "$@"
 }
 
-# A login proves more than an open port: only our server has the key in known_hosts.
+# Logs in, which proves more than an open port: only our server has the key in known_hosts.
 ssh_version() { ssh_client true && cat "$SSH/version"; }
 
 ssh_details() {

@@ -7,7 +7,7 @@ export interface TurnEndReason {
   readonly hint: string;
 }
 
-/** What the finish reason of an answer means for its turn. */
+/** How an answer ended, and what that means for its turn. */
 export interface AnswerEnd {
   /** The message to store. Never empty: without it, the conversation would have two user messages in a row. */
   readonly message: AssistantMessage;
@@ -16,7 +16,7 @@ export interface AnswerEnd {
   /** The answer was cut at a limit. The calls in its message are complete. */
   readonly cut?: TurnEndReason & {
     readonly note: string;
-    /** How many consecutive answers of this kind are followed by another request; 0 if the context window is full. */
+    /** How many answers of this kind in a row may be followed by another request; 0 if the context window is full. */
     readonly maxConsecutive: number;
     /** Whether the text of the answer was cut; the next answer then continues it. */
     readonly isText: boolean;

@@ -70,7 +70,7 @@ export type AgentEvent =
       readonly message: UserMessage;
       /** The turn that a crash left unfinished. This event ends it; the results of its unfinished calls follow. */
       readonly interrupted?: InterruptedTurn | undefined;
-      /** Where text in the message, or in the prompt of a new session, comes from that the user did not write. */
+      /** The sources of untrusted text in the message, or in the prompt of a new session. */
       readonly untrusted?: readonly string[] | undefined;
     }
   /** Durable. The request was sent; `prefix` has one hash per message of its body. */
@@ -140,7 +140,7 @@ export type AgentEvent =
       readonly durationMs: number;
       /** Why the call was not run, if it was denied. */
       readonly denied?: DecidedCall | undefined;
-      /** Where text in the result comes from that neither the user nor the project wrote. */
+      /** The sources of text in the result that neither the user nor the project wrote. */
       readonly untrusted?: readonly string[] | undefined;
     }
   /** Durable. A note from the user, which the model sees after the tool results. */

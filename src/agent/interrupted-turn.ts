@@ -7,7 +7,7 @@ const MAX_SUMMARY_CHARS = 60;
 const NEVER_STARTED =
   "Not run: Hermes exited before this call started, so it had no effect. Call it again if it is still needed.";
 
-/** Ends a turn that a crash interrupted. The answer may be complete, with only the turn-end event lost. */
+/** Ends a turn that a crash interrupted. If the answer is complete, only the turn-end event was lost. */
 export function endInterrupted(turnId: string, last: Message | undefined): InterruptedTurn {
   const wasAnswered = last?.role === "assistant" && toolCallsOf(last).length === 0;
   const text = "[No answer: Hermes exited before the turn ended]";

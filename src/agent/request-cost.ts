@@ -32,7 +32,7 @@ export function estimateUsage(
   return { ...NO_USAGE, inputTokens: estimateTokens(request), outputTokens: estimateTokens(answer.parts) };
 }
 
-/** Estimates what a provider without this conversation in its cache reads again, and the additional cost of that. */
+/** Estimates how many tokens another provider, which has not cached this conversation, reads again, and what that costs extra. */
 export function estimateCacheLoss(messages: readonly Message[], price: ModelPrice | undefined) {
   const lostCacheTokens = messages.length === 0 ? 0 : estimateTokens(messages);
   return {

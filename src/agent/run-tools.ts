@@ -1,9 +1,8 @@
 import type { Approval } from "../approvals/approval.ts";
-import { AppError, messageOf } from "../lib/errors.ts";
 import { findClosest } from "../lib/text/did-you-mean.ts";
 import type { ToolCallPart, ToolMessage } from "../providers/message.ts";
 import { findTool } from "../tools/find-tool.ts";
-import type { Tool, ToolResult } from "../tools/tool.ts";
+import { resultOfError, type Tool, type ToolResult } from "../tools/tool.ts";
 import type { AgentEventOf, DecidedCall, ReviewCost, ToolOutcome } from "./events.ts";
 
 /** The tools of a turn, the gate for their calls, and how their results are shortened. */
@@ -152,8 +151,7 @@ async function callTool(
 ): Promise<ToolResult | undefined> {
   const done = tool.call(input, { callId, signal, onProgress }).catch((error: unknown): ToolResult => {
     if (signal.aborted) return { failed: true, text: "Stopped before the call had a result." };
-    const hint = error instanceof AppError ? ` ${error.hint}` : "";
-    return { failed: true, text: JSON.stringify({ error: `${messageOf(error)}${hint}` }) };
+    return resultOfError(error);
   });
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -177,7 +175,7 @@ function describeUnknown(name: string, tools: ReadonlyMap<string, Tool>): string
   return `There is no tool "${name}".${near === undefined ? "" : ` Did you mean "${near}"?`} Available tools: ${known}.`;
 }
 
-/** Runs all items in parallel and yields their reports as they arrive; returns when the last item has ended. */
+/** Runs all items in parallel and yields their reports as they arrive. */
 async function* runInParallel<Item, Report>(
   items: readonly Item[],
   run: (item: Item, report: (value: Report) => void) => Promise<void>,

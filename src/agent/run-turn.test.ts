@@ -321,7 +321,7 @@ describe("a turn", () => {
     expectValid([...messages, user("next")]);
   });
 
-  test("M7: after an answer that announces a call without making it, the model is asked once more, then the turn ends as cut", async () => {
+  test("M7: after an answer that announces a call without making it, the model gets one more request, then the turn ends as cut", async () => {
     const announced = { text: "I will look.", finish: "tool-calls" } as const;
     const fixed = scripted(announced, { text: "done" });
     expect(end(await collect(turn(fixed)))).toMatchObject({ outcome: "completed", text: "done" });
@@ -405,7 +405,7 @@ describe("a turn", () => {
     expect(end(expensive)).toMatchObject({ outcome: "budget", text: "poor" });
   });
 
-  test("A3, M2: the cost of reviews counts towards the limit of the turn", async () => {
+  test("A3, M2: the cost of reviews counts towards the cost limit of the turn", async () => {
     const reviews = [{ provider: "test", model: "m", usage: NO_USAGE, costUsd: 0.6 }];
     const gate = { ...OPEN_GATE, takeReviews: () => reviews.splice(0) };
     const limits = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: 0.5 };
@@ -556,7 +556,7 @@ describe("a turn", () => {
   test("a model that never stops writing is stopped", async () => {
     expect(end(await collect(turn(scripted({ floods: true }))))).toMatchObject({
       outcome: "failed",
-      reason: "The model did not stop writing",
+      reason: "The model did not stop writing.",
     });
   });
 
@@ -609,7 +609,7 @@ describe("a message after a crash", () => {
     return { failed: false, text: "" };
   });
 
-  test("is stored first and sent with the next request; started calls have the outcome unknown, planned calls are not run, and none is run again", async () => {
+  test("is stored first and sent with the next request; started calls get the outcome unknown, planned ones not-run, and none is run again", async () => {
     const done: Message = { role: "tool", callId: "2", tool: "echo", text: "before", failed: false };
     const pending = [
       { call: call("1", "echo", '"a"'), started: true },

@@ -20,7 +20,7 @@ import {
 } from "../providers/provider.ts";
 import { findTool } from "../tools/find-tool.ts";
 import { classifyAnswerEnd, type TurnEndReason } from "./answer-end.ts";
-import { createCompactor, type TurnCompaction } from "./compaction/compactor.ts";
+import { createCompactor, type TurnCompaction } from "./compaction/when-to-compact.ts";
 import { createDenialCounter } from "./denial-counter.ts";
 import type { AgentEvent, AgentEventOf, PendingCall, TurnOutcome } from "./events.ts";
 import { endInterrupted, reportPending } from "./interrupted-turn.ts";
@@ -53,14 +53,14 @@ export interface Turn {
   readonly message: UserMessage;
   /** The previous turn, if a crash left it unfinished. Its calls are reported to the model and never run. */
   readonly interrupted: { readonly turnId: string; readonly pending: readonly PendingCall[] } | undefined;
-  /** Describes in one sentence what is known about a call that was running or waiting when the previous process crashed. */
+  /** Says in one sentence what is known about a call that ran or waited when the previous process crashed. */
   lookUp(pending: PendingCall, signal: AbortSignal): Promise<string | undefined>;
   /** Prefix hashes of the last request of this conversation. */
   readonly lastPrefix: readonly string[];
   /** Undefined if conversations are not compacted. */
   readonly compaction: TurnCompaction | undefined;
   readonly limits: TurnLimits;
-  /** Whether a turn that repeats itself is ended. In an attended turn, the model only gets a warning. */
+  /** Whether a turn that repeats itself is ended. If a person watches the turn, the model only gets a warning. */
   readonly haltsLoops: boolean;
   /** Consecutive denials after which the model is asked to stop; one more ends the turn. */
   readonly maxDenials: number;
@@ -77,7 +77,7 @@ const MAX_CALLS = 64; // per answer; a model that makes more calls is malfunctio
 const MAX_ANSWER_CHARS = 4_000_000;
 
 /**
- * Asks the model, runs the tools that it calls, and repeats until the model calls none. The turn stores nothing itself:
+ * Sends requests to the model and runs the tools that it calls, until it calls none. The turn stores nothing itself:
  * the consumer commits each durable event before it requests the next one, and the turn does not proceed until then.
  */
 export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
@@ -146,7 +146,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
       model: turn.model.name,
     };
   };
-  /** Adds the tokens and the cost of a request, and returns the cost. `estimate` supplies missing counts. */
+  /** Adds a request to the tokens and cost of the turn, and returns its cost. `estimate` supplies missing counts. */
   const spend = (used: Usage, estimate: Usage = NO_USAGE): number | undefined => {
     const cost = calculateCost(fillUsage(used, estimate), turn.model.price);
     usage = addUsage(usage, used);
@@ -368,7 +368,7 @@ const UNANSWERED = {
   hint: "Send a message to continue. A call that still needs approval is asked about again.",
 };
 const ENDLESS_ANSWER = {
-  reason: "The model did not stop writing",
+  reason: "The model did not stop writing.",
   hint: "Try again, or use another model.",
 };
 const PICTURES_HINT =

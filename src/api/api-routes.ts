@@ -34,8 +34,8 @@ export function createApiRoutes(parts: ApiParts, runs: ApiRuns, metrics: Metrics
     ...runRoutes(parts, runs, ({ caller }, id) => findPreviousSession(parts, caller, id)),
     {
       ...route(METRICS, "GET", "/metrics", async () => {
-        const headers = { "content-type": metrics.contentType };
-        return new Response(await metrics.read(), { headers });
+        const { contentType, text } = await metrics.read();
+        return new Response(text, { headers: { "content-type": contentType } });
       }),
       errors: "problem",
     },

@@ -4,7 +4,7 @@ import type { Log } from "../lib/log/log.ts";
 import { type Profile, type ProfileChoice, profileAt, resolveProfile } from "../profiles/profile.ts";
 import { DEFAULT_PROFILE } from "../profiles/profile-name.ts";
 
-/** What every entry point loads first: one profile and its settings, loaded once and passed down. */
+/** One profile and its settings, which every entry point loads first and passes down. */
 export interface App {
   readonly profile: Profile;
   readonly resolved: LoadedConfig;

@@ -78,10 +78,7 @@ export async function unblockAskingTask(
 
 /** A person's text as the answer to a clarification; throws if it is empty. */
 export function toClarificationAnswer({ details }: Approval, text: string): Omit<Answer, "by"> {
-  const answer = parseClarification(text, details);
-  if (answer === "")
-    throw new AppError("usage-wrong", "The answer is empty.", { hint: "Type a number, or your own words." });
-  return { verdict: "answered", text: answer };
+  return { verdict: "answered", text: parseClarification(text, details) };
 }
 
 const YES = /^(?:yes|y|ok|approved?|allow)$/i;
@@ -102,9 +99,9 @@ export interface TaskQuestion {
 }
 
 /**
- * Answers the question that a task's worker asked. Every text answers a clarification; an
- * approval waits until the answer is exactly a yes or a no. Returns undefined if the worker asked none. The question is stored with the session of the worker's profile; a question
- * from another host must be answered there. `requirePerson` throws if the answer does not come from a person.
+ * Answers the waiting question of a task's worker; returns undefined if there is none. Any text answers a clarification, but
+ * only an exact yes or no answers an approval; otherwise it keeps waiting. The question is stored with the session of the
+ * worker's profile, so a question from another host must be answered there. `requirePerson` throws if the caller is no person.
  */
 export async function answerTaskQuestion(
   app: App,
@@ -126,7 +123,7 @@ export async function answerTaskQuestion(
   return { approval: await answerApproval(worker, store, asked.id, answer, signal), profile };
 }
 
-/** Counts the waiting questions of each other profile of this root home; omits profiles without any. */
+/** Counts the waiting questions of the other profiles of this root home. Profiles without questions are omitted. */
 export async function countQuestionsElsewhere(
   { profile }: App,
   signal: AbortSignal,

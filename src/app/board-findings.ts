@@ -9,7 +9,7 @@ import { openDispatch } from "./dispatch.ts";
 export const SEVERITIES = ["warning", "error", "critical"] as const;
 type Severity = (typeof SEVERITIES)[number];
 
-/** A problem of a task, in words. May contain control characters, because texts of tasks are untrusted. */
+/** A problem of a task, as text for a user. It may contain control characters, because the texts of tasks are untrusted. */
 export interface BoardFinding {
   readonly kind: string;
   readonly severity: Severity;
@@ -25,7 +25,7 @@ export interface BoardFinding {
 
 export interface BoardFindings {
   readonly findings: readonly BoardFinding[];
-  /** How many more tasks have a finding of a kind, if not all are listed. */
+  /** For each kind of finding, how many more tasks have it than are listed. */
   readonly left: ReadonlyMap<string, number>;
 }
 
@@ -44,10 +44,10 @@ const FINDING_TEXTS: Readonly<
   stranded_in_ready: [(_, since) => `ready since ${since}, but not claimed`, "why N"],
 };
 
-/** How many waiting tasks are explained; each one needs its own queries. */
+/** The maximum number of waiting tasks to explain; each one needs its own queries. */
 const EXPLAINED = 20;
 
-/** Finds problems of the open tasks of a board, or of one task, and why each one does not go on. */
+/** Finds the problems of a board's open tasks, or of one task, and why each task is stuck. */
 export async function findBoardProblems(
   open: BoardOfApp,
   only: string | undefined,

@@ -7,7 +7,7 @@ import type { NewTask } from "../board/operations/tasks/create-task.ts";
 import type { BoardsLocation } from "../board/registry/boards-location.ts";
 import { findCurrentBoard } from "../board/registry/current-board.ts";
 import { listBoards } from "../board/registry/list-boards.ts";
-import { findOwnRun } from "../board/worker/own-run.ts";
+import { findOwnRun } from "../board/worker/find-own-run.ts";
 import { boardFolders } from "../board/workspaces/board-folders.ts";
 import type { WorkspaceLocation } from "../board/workspaces/workspace.ts";
 import { type LoadedConfig, loadConfig } from "../config/load-config.ts";
@@ -33,7 +33,7 @@ export interface AppBoard extends AsyncDisposable {
   readonly client: BoardClient;
 }
 
-/** The location of all boards: from the run of this process, if any; else the root home of all profiles, or a server. */
+/** The location of all boards: that of the run of this process, if any; else the root home of all profiles, or a server. */
 export function boardsLocation({
   profile,
   resolved,
@@ -149,7 +149,7 @@ export async function requireStartable(
   );
 }
 
-/** Throws `provider-unknown` if a task names a provider that its profile does not know. */
+/** Throws `provider-unknown` if a task names a provider that is neither built in nor defined by its profile. */
 export async function requireProvider(
   app: App,
   wanted: { readonly [Name in "model" | "provider" | "assignee"]?: string | null | undefined },

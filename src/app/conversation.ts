@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { TurnLimits } from "../agent/turn-limits.ts";
 import { type LoadedConfig, requireUsable } from "../config/load-config.ts";
-import type { ResolvedConfig, Statement } from "../config/settings.ts";
+import type { LayerValue, ResolvedConfig } from "../config/resolved-config.ts";
 import type { CompactSessionRequest, SessionCompaction } from "../conversation/compact-session.ts";
 import type { ConversationRequest } from "../conversation/conversation-request.ts";
 import type { OpenConversation } from "../conversation/open-conversation.ts";
@@ -16,15 +16,15 @@ import { type Route, resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { App } from "./app.ts";
 import { createPolicyState, MANAGED_RULES } from "./approvals.ts";
 
-/** The settings of a route, plus the stored base URL and the base URL that belongs to the key, without flags of this run. */
+/** The settings that decide a route. Besides `model.base_url`, the stored address and the one that its key was stored with. */
 export function readRouteSettings({ config, settings }: ResolvedConfig): RouteSettings {
-  const validStatements = (key: string) =>
-    (settings.get(key)?.statements ?? []).filter(({ problem }) => problem === undefined);
-  const [address] = validStatements("model.base_url");
-  const addresses = validStatements("model.base_url").filter(({ origin }) => origin !== "flag");
+  const validValues = (key: string) =>
+    (settings.get(key)?.layerValues ?? []).filter(({ problem }) => problem === undefined);
+  const [address] = validValues("model.base_url");
+  const addresses = validValues("model.base_url").filter(({ origin }) => origin !== "flag");
   const find = (onlyStored: boolean): string =>
     String(addresses.find(({ isStored }) => isStored || !onlyStored)?.value ?? "");
-  const isKeyStored = validStatements("model.api_key")[0]?.isStored ?? true;
+  const isKeyStored = validValues("model.api_key")[0]?.isStored ?? true;
   return {
     model: config.model,
     providers: config.providers,
@@ -46,13 +46,13 @@ export function findDefaultRoute(resolved: LoadedConfig): Route | AppError {
   }
 }
 
-/** The `model` settings that apply to this run only: those set by flags; address and API mode also by a variable. */
+/** The `model` settings that apply only to this run: those set by flags, and address and API mode also if set by a variable. */
 export function runOverrides({ settings }: ResolvedConfig): RunOverrides {
-  const find = (key: string): Statement | undefined =>
-    settings.get(key)?.statements.find(({ problem }) => problem === undefined);
+  const find = (key: string): LayerValue | undefined =>
+    settings.get(key)?.layerValues.find(({ problem }) => problem === undefined);
   const findFlag = (key: string): string | undefined => {
-    const statement = find(key);
-    return statement?.origin === "flag" ? String(statement.value) : undefined;
+    const layerValue = find(key);
+    return layerValue?.origin === "flag" ? String(layerValue.value) : undefined;
   };
   const address = find("model.base_url");
   const apiMode = find("model.api_mode");
@@ -70,7 +70,7 @@ export function runOverrides({ settings }: ResolvedConfig): RunOverrides {
   };
 }
 
-/** The options of `hermes chat` that limit a turn; settings apply where an option is missing. */
+/** The options of `hermes chat` that limit a turn. For a missing option, the setting applies. */
 export interface LimitOptions {
   readonly maxTurns?: number;
   readonly runBudget?: number;
@@ -86,7 +86,7 @@ export function turnLimits({ resolved }: App, { maxTurns, runBudget, maxCost }: 
   };
 }
 
-/** Fetches an image that a user named by its address, where the settings allow that address. */
+/** Fetches an image that a user named by its address, if the settings allow that address. */
 export async function fetchImage(
   { variables, resolved }: App,
   address: string,
@@ -98,7 +98,7 @@ export async function fetchImage(
   return "image" in page ? page.image : { problem: "the server sent something else" };
 }
 
-/** How long a command that needs only the window of a local model waits for the list of its server. */
+/** How long to wait for the model list of a local server if only the window of its model is needed. */
 export const LOOKUP_WITHIN_MS = 1_500;
 
 async function openRouteCatalogue(app: App): Promise<RouteCatalogue> {

@@ -9,7 +9,7 @@ import type { PassParts } from "../board/dispatcher/pass-parts.ts";
 import {
   type DispatchPolicy,
   resolveDispatchPolicy,
-} from "../board/dispatcher/policy/resolve-dispatch-policy.ts";
+} from "../board/dispatcher/rules/resolve-dispatch-policy.ts";
 import type { DispatchedBoard } from "../board/dispatcher/run-dispatcher.ts";
 import { removeLeftoverGroups } from "../board/supervisor/run-cgroup.ts";
 import { createWorkerHost } from "../board/supervisor/worker-host.ts";

@@ -3,7 +3,7 @@ import type { AgentEvent } from "../agent/events.ts";
 import { attachmentsIn, locateAttachments } from "../board/attachments/attachment-content.ts";
 import { openBoardStore } from "../board/board-store.ts";
 import { createBoardTools } from "../board/tools/board-tools.ts";
-import { findRunToResume } from "../board/worker/find-session.ts";
+import { findRunToResume } from "../board/worker/find-run-to-resume.ts";
 import { loadImages } from "../board/worker/load-images.ts";
 import { callerOf, type WorkerOrder } from "../board/worker/run-order.ts";
 import { openRunTokenFile } from "../board/worker/run-token.ts";
@@ -29,12 +29,12 @@ export interface WorkerOptions extends LimitOptions {
   readonly model?: string;
 }
 
-/** The process that works on the task. */
+/** What the process of the worker provides. */
 export interface WorkerProcess {
   /** The workspace. */
   readonly cwd: string;
   notify(text: string): void;
-  /** Starts showing the events of the conversation. */
+  /** Starts a view of the conversation's events. */
   watch(conversation: OpenConversation): Disposable & { show(event: AgentEvent): void };
 }
 

@@ -6,8 +6,8 @@ import type { Answer, Approval, NewApproval } from "./approval.ts";
 import { type ApprovalRow, COLUMNS, toApproval } from "./approval-row.ts";
 
 /**
- * Questions to a person, shared by all processes of a profile. The database guarantees that a question gets one answer
- * and that an approval for one call is used once.
+ * Questions to a person, shared by all processes of a profile. The database guarantees that a question gets at most one answer
+ * and that an approval for one call is used at most once.
  */
 export interface ApprovalQueue {
   /** Stores the question, or takes over the waiting question of an exited process for the same call. */
@@ -28,7 +28,7 @@ export interface ApprovalQueue {
   findByCall(sessionId: string, callId: string): Approval | undefined;
   /** Uses an approval of this call that was never used because the process that asked had exited. */
   useGrant(sessionId: string, hash: string, signal: AbortSignal): Promise<Approval | undefined>;
-  /** Gives this call an answer that its question got after the process that asked had exited. */
+  /** Uses an answer for this call that was given after the process that asked had exited. */
   reuseAnswer(
     sessionId: string,
     call: { readonly callId: string; readonly hash: string },
@@ -154,7 +154,7 @@ export function createApprovalQueue(database: Database): ApprovalQueue {
         return requireExact(id);
       }, signal),
     waiting: () => allWaiting.all().map(toApproval),
-    // A question stays `waiting` after its time if the process that would have closed it was killed.
+    // A question remains `waiting` after its deadline if the process that would have closed it was killed.
     since: (time) =>
       allSince
         .all(time)

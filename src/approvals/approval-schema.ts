@@ -62,7 +62,7 @@ export const approvalMigration: Migration = {
     create index decision_by_time on decision (decided_at)`,
 };
 
-/** Lets the model ask, too: a clarification ends with an answer in words instead of a verdict. */
+/** Adds clarifications, with which the model asks for information: they end with a text instead of a verdict. */
 export const clarificationMigration: Migration = {
   name: "clarifications",
   sql: `

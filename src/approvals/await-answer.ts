@@ -2,7 +2,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Approval } from "./approval.ts";
 import type { ApprovalQueue } from "./approval-queue.ts";
 
-/** An answer from another process is seen after at most this long. */
+/** How often to check for an answer from another process. */
 const POLL_MS = 250;
 
 /** Waits until the question is answered, by this or another process, or has expired. */

@@ -1,3 +1,4 @@
+import { AppError } from "../lib/errors.ts";
 import type { Approval, ApprovalDetails } from "./approval.ts";
 
 /** The answer that leaves the decision to the model. */
@@ -8,14 +9,27 @@ export function numberChoices({ choices = [] }: ApprovalDetails): readonly strin
   return choices.map((choice, index) => `${index + 1}. ${choice}`);
 }
 
-/** Reads a person's answer: numbers stand for choices, and every other text is the answer itself. */
+/**
+ * Parses a person's answer. Numbers select choices; any other text is the answer itself. A number without a choice is refused as
+ * a slip.
+ */
 export function parseClarification(text: string, { choices = [], several }: ApprovalDetails): string {
   const words = text.trim();
-  if (choices.includes(words) || !/^\d+(?:[\s,]+\d+)*$/.test(words)) return words;
+  if (words === "") throw refusal("The answer is empty.");
+  if (choices.length === 0 || choices.includes(words) || !/^\d+(?:[\s,]+\d+)*$/.test(words)) return words;
   const numbers = [...new Set(words.split(/[\s,]+/))];
-  const chosen = numbers.map((number) => choices[Number(number) - 1]);
-  const isChoice = chosen.every((choice) => choice !== undefined) && (several || chosen.length === 1);
-  return isChoice ? chosen.join("\n") : words;
+  if (numbers.length > 1 && !several) throw refusal("This question takes only one choice.");
+  return numbers
+    .map((number) => {
+      const choice = choices[Number(number) - 1];
+      if (choice === undefined) throw refusal(`There is no choice ${number}, only 1 to ${choices.length}.`);
+      return choice;
+    })
+    .join("\n");
+}
+
+function refusal(message: string): AppError {
+  return new AppError("usage-wrong", message, { hint: "Answer with a number, or in your own words." });
 }
 
 /** The question with its choices, in one line. */

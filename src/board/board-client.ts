@@ -4,38 +4,23 @@ import type { BoardDatabase } from "./database/board-database.ts";
 import { type AsyncOperation, type Steps, toAsyncOperation } from "./database/steps.ts";
 import { describeBoard } from "./operations/boards/describe-board.ts";
 import { collectGarbage, repairCounters } from "./operations/boards/maintain-board.ts";
+import { pauseBoard } from "./operations/boards/pause-board.ts";
 import { renameProfileOnBoard } from "./operations/boards/profile-names.ts";
+import { addAttachment, removeAttachment } from "./operations/records/attachments.ts";
+import { addComment, recordDiscarded } from "./operations/records/comments.ts";
+import { confirmEvents, subscribe, takeEvents, unsubscribe } from "./operations/records/subscriptions.ts";
 import { claimTasks } from "./operations/runs/claim.ts";
+import { endRun, reclaimExpired, releaseTask } from "./operations/runs/end-run.ts";
 import { confirmRunExit } from "./operations/runs/leaving-runs.ts";
 import { promoteWaitingTasks } from "./operations/runs/recompute.ts";
-import { describeRun, endRun, reclaimExpired, releaseTask, renewRun } from "./operations/runs/runs.ts";
+import { describeRun, renewRun } from "./operations/runs/renew-run.ts";
 import { answerTask } from "./operations/tasks/answer-task.ts";
+import { archiveTask, purgeTask, reopenTask } from "./operations/tasks/archive-task.ts";
 import { changeTask } from "./operations/tasks/change-task.ts";
-import {
-  addAttachment,
-  addComment,
-  confirmEvents,
-  recordDiscarded,
-  removeAttachment,
-  subscribe,
-  takeEvents,
-  unsubscribe,
-} from "./operations/tasks/comments-and-attachments.ts";
 import { createPlan } from "./operations/tasks/create-plan.ts";
 import { createTask } from "./operations/tasks/create-task.ts";
 import { decomposeTask } from "./operations/tasks/decompose-task.ts";
-import {
-  archiveTask,
-  assignTask,
-  editTask,
-  holdTask,
-  pauseBoard,
-  promoteTask,
-  purgeTask,
-  reopenTask,
-  specifyTask,
-  unblockTask,
-} from "./operations/tasks/edit-task.ts";
+import { assignTask, editTask, holdTask } from "./operations/tasks/edit-task.ts";
 import {
   blockTask,
   completeTask,
@@ -46,6 +31,7 @@ import {
 } from "./operations/tasks/end-task.ts";
 import { linkTasks, unlinkTasks } from "./operations/tasks/links.ts";
 import { retryTask } from "./operations/tasks/retry-task.ts";
+import { promoteTask, specifyTask, unblockTask } from "./operations/tasks/unblock-task.ts";
 
 /** The write operations of a board for one caller. Each is one transaction, checks the caller's rights and records events. */
 export class BoardClient {

@@ -7,36 +7,33 @@ import { type AsyncOperation, type Steps, toAsyncOperation } from "./database/st
 import { createDispatchBoard, type DispatchBoard } from "./dispatcher/dispatch-board.ts";
 import { listDispatchers } from "./dispatcher/list-dispatchers.ts";
 import { recentDispatchers } from "./dispatcher/live-dispatchers.ts";
-import { findHostName } from "./dispatcher/operations/board-lease.ts";
+import { findHostName } from "./dispatcher/transactions/dispatcher-rows.ts";
 import { type BoardLocation, type OpenBoard, type OpenBoardOptions, openBoard } from "./open-board.ts";
 import { diagnose } from "./operations/boards/diagnose.ts";
 import { checkContent } from "./operations/boards/maintain-board.ts";
 import { loadProfileWork } from "./operations/boards/profile-names.ts";
 import { exportLines, type ImportedContent, importLines } from "./operations/boards/transfer.ts";
-import { listExpiredRuns } from "./operations/runs/runs.ts";
-import { loadAttachmentPart } from "./operations/tasks/comments-and-attachments.ts";
+import { listAttachments, loadAttachmentPart } from "./operations/records/attachments.ts";
+import { listExpiredRuns } from "./operations/runs/end-run.ts";
+import {
+  countByAssignee,
+  countDone,
+  listTenants,
+  loadBoard,
+  loadBoardStats,
+} from "./operations/views/board-stats.ts";
 import { loadCardChanges, loadChanges } from "./operations/views/cards/board-changes.ts";
 import { findCards, listCards } from "./operations/views/cards/list-cards.ts";
 import { listOpenRuns } from "./operations/views/cards/open-runs.ts";
 import { loadTaskGraph } from "./operations/views/cards/task-graph.ts";
+import { findRun, findRunOfSession } from "./operations/views/find-run.ts";
+import { findTasks } from "./operations/views/find-tasks.ts";
 import { findTaskNames, loadListDetails, searchTasks } from "./operations/views/list-details.ts";
+import { listEventsAfter, listLastEvents } from "./operations/views/list-events.ts";
+import { listTasks } from "./operations/views/list-tasks.ts";
+import { loadTaskDetails } from "./operations/views/load-task-details.ts";
 import { listPendingNotices } from "./operations/views/pending-notices.ts";
 import { toRun } from "./operations/views/rows.ts";
-import {
-  countByAssignee,
-  countDone,
-  findRun,
-  findRunOfSession,
-  findTasks,
-  listAttachments,
-  listEventsAfter,
-  listLastEvents,
-  listTasks,
-  listTenants,
-  loadBoard,
-  loadBoardStats,
-  loadTaskDetails,
-} from "./operations/views/task-details.ts";
 import { loadWorkerContext } from "./operations/views/worker-context.ts";
 
 export interface ExportOptions {

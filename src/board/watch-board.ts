@@ -1,11 +1,11 @@
-import { type FSWatcher, watch } from "node:fs";
-import { basename, dirname } from "node:path";
+import { watchFile } from "../lib/files/watch-file.ts";
 import type { Clock } from "../lib/time/clock.ts";
+import { waitForTouch } from "../lib/time/wait-for-touch.ts";
 import { WakeFlag } from "../lib/time/wake-flag.ts";
 import { boardPath, boardSchemaName } from "./board-slug.ts";
 import type { Announcements } from "./database/postgres-announcements.ts";
 import type { DispatchBoard } from "./dispatcher/dispatch-board.ts";
-import { readLastEventNumber } from "./dispatcher/operations/board-lease.ts";
+import { readLastEventNumber } from "./dispatcher/transactions/read-last-event-number.ts";
 import type { BoardLocation } from "./open-board.ts";
 
 const POLL_MS = 1_000;
@@ -55,37 +55,4 @@ export function watchBoard(
       subscription?.[Symbol.dispose]();
     },
   };
-}
-
-/** Waits for a touch, at most for `ms` if given; returns whether the flag was touched. */
-export async function waitForTouch(
-  touched: WakeFlag,
-  ms: number | undefined,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const done = new AbortController();
-  const either = AbortSignal.any([signal, done.signal]);
-  const touch = touched.next(either).then(() => true);
-  const timeout = ms === undefined ? [] : [clock.sleep(ms, either).then(() => false)];
-  try {
-    return await Promise.race([touch, ...timeout]);
-  } finally {
-    done.abort();
-    await Promise.allSettled([touch, ...timeout]);
-  }
-}
-
-/** Touches whenever a database file or its log is written; undefined when the system has no watches left. */
-export function watchFile(path: string, touched: WakeFlag): FSWatcher | undefined {
-  const name = basename(path);
-  try {
-    const watcher = watch(dirname(path), (_, file) => {
-      if (file === null || file.startsWith(name)) touched.touch();
-    });
-    watcher.on("error", () => touched.markBroken()); // switches to polling
-    return watcher;
-  } catch {
-    return undefined; // polling replaces the watch
-  }
 }

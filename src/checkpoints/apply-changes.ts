@@ -23,13 +23,13 @@ import type { PrivateModes } from "./private-modes.ts";
 const LINK = "120000";
 const PROGRAM = "100755";
 
-/** Holds the new content of files in the project until all of it is written. */
+/** The folder in the project for new content, until all of it is written. */
 const STAGING = ".hermes-rollback";
 
 /**
- * Gives files of a folder their new content. All content is written to a folder beside the files first, so that a full disk
- * changes nothing; then each file is replaced in one step. A file that is no longer in the expected old state is left
- * alone and returned. Applying the same changes again, for example after a crash, finishes what is left of them.
+ * Replaces files of a folder. All new content is first written to a staging folder, so that a full disk changes nothing;
+ * then each file is replaced atomically. A file that has changed since the plan was made is skipped and returned. After a
+ * crash, applying the same changes again completes them.
  */
 export async function applyChanges(
   git: CheckpointGit,
@@ -40,7 +40,7 @@ export async function applyChanges(
   const root = await realpath(folder);
   const staging = join(root, STAGING);
   const skipped: string[] = [];
-  const due: Due[] = [];
+  const pending: PendingFile[] = [];
   // Removals first: a file may have to make room for a folder of the same name.
   const sorted = changes.toSorted(
     (one, other) => Number(one.to !== undefined) - Number(other.to !== undefined),
@@ -54,18 +54,18 @@ export async function applyChanges(
     const now = await describeFile(target);
     if (isSame(now, to)) continue;
     if (!isSame(now, from)) skipped.push(path);
-    else due.push({ target, to, staged: join(staging, String(due.length)), mode: modes.get(path) });
+    else pending.push({ target, to, staged: join(staging, String(pending.length)), mode: modes.get(path) });
   }
-  await rm(staging, { recursive: true, force: true }); // of a process that was killed
+  await rm(staging, { recursive: true, force: true }); // left behind by a killed process
   try {
-    if (due.some(({ to }) => to !== undefined)) await mkdir(staging, { mode: 0o700 });
-    for (const file of due) if (file.to !== undefined) await stage(git, file.to, file);
+    if (pending.some(({ to }) => to !== undefined)) await mkdir(staging, { mode: 0o700 });
+    for (const file of pending) if (file.to !== undefined) await stage(git, file.to, file);
   } catch (error) {
     await rm(staging, { recursive: true, force: true });
     throw new AppError("checkpoint-failed", `No file was changed: ${messageOf(error)}`, { cause: error });
   }
   try {
-    for (const { target, to, staged } of due) {
+    for (const { target, to, staged } of pending) {
       if (to === undefined) await removeFile(root, target);
       else await replaceFile(staged, target);
     }
@@ -78,7 +78,7 @@ export async function applyChanges(
   return { skipped };
 }
 
-/** Whether a folder, or the nearest one that exists above it, is really below the root: a link could lead elsewhere. */
+/** Whether the real path of a folder, or of its nearest existing parent, is below the root: a link could lead elsewhere. */
 async function isInside(root: string, folder: string): Promise<boolean> {
   for (let path = folder; ; path = dirname(path)) {
     const real = await unlessMissing(realpath(path)).catch((error: unknown) => {
@@ -105,12 +105,12 @@ function blobId(content: Buffer): string {
   return createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
 }
 
-/** A file whose state is to change. */
-interface Due {
+/** A file that must be replaced or removed. */
+interface PendingFile {
   readonly target: string;
   readonly to: TreeEntry | undefined;
   readonly staged: string;
-  /** The permissions that the file had when not everybody could read it. */
+  /** The recorded permissions of a private file; undefined for a file that was always public. */
   readonly mode: number | undefined;
 }
 
@@ -118,7 +118,7 @@ interface Due {
 async function stage(
   git: CheckpointGit,
   { mode, id }: TreeEntry,
-  { target, staged, mode: earlier }: Due,
+  { target, staged, mode: earlier }: PendingFile,
 ): Promise<void> {
   const content = await git.readBlob(id);
   if (mode === LINK) return symlink(content.toString(), staged);
@@ -139,10 +139,10 @@ async function replaceFile(staged: string, target: string): Promise<void> {
     await rename(staged, target);
   } catch (error) {
     if (errnoOf(error) !== "EXDEV") throw error;
-    // The file is on another file system, mounted in the project: only a name beside it can replace it in one step.
-    const beside = `${target}.hermes-rollback`;
-    await cp(staged, beside, { verbatimSymlinks: true, force: true });
-    await rename(beside, target);
+    // The file is on another file system that is mounted in the project, so the rename must start there.
+    const temporary = `${target}.hermes-rollback`;
+    await cp(staged, temporary, { verbatimSymlinks: true, force: true });
+    await rename(temporary, target);
   }
 }
 
@@ -156,7 +156,7 @@ async function removeFile(root: string, target: string): Promise<void> {
   ) {
     const isRemoved = await rmdir(folder).then(
       () => true,
-      () => false, // it has other files
+      () => false, // not empty
     );
     if (!isRemoved) return;
   }

@@ -12,7 +12,7 @@ export interface CheckpointGit {
   readBlob(id: string): Promise<Buffer>;
 }
 
-/** Where the store of a profile is, and which variables git gets. */
+/** The folder of a profile's store, and the environment variables of git. */
 export interface StoreLocation {
   readonly folder: string;
   readonly variables: Readonly<Record<string, string | undefined>>;
@@ -38,7 +38,7 @@ const IDENTITY = {
   GIT_COMMITTER_EMAIL: "hermes@localhost",
 };
 
-/** Creates the store on first use. It is a bare repository outside the project, so the project's own is never touched. */
+/** Creates the store on first use: a bare repository outside the project, so that the project's own is never touched. */
 export async function openStore({ folder, variables }: StoreLocation, signal: AbortSignal): Promise<void> {
   const store = join(folder, "store");
   if (await exists(join(store, "info", "attributes"))) return;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { rm, stat } from "node:fs/promises";
+import { lstat, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { AppError } from "../lib/errors.ts";
@@ -15,12 +15,12 @@ import { findProject } from "./find-project.ts";
 import type { CheckpointOptions } from "./options.ts";
 import { planRollback } from "./plan-rollback.ts";
 import { openPrivateModes, type PrivateModes } from "./private-modes.ts";
-import { saveTree } from "./save-tree.ts";
+import { saveTree, split } from "./save-tree.ts";
 import { createUndoInEdited } from "./undo-in-edited.ts";
 
 /** The files of a project before a turn or a rollback changed them. */
 export interface Checkpoint {
-  /** Counts the checkpoints of the project. */
+  /** The position in the project's series of checkpoints. */
   readonly number: number;
   readonly takenAt: number;
   /** What was about to change the files: a message of a session, or `rollback`. */
@@ -35,8 +35,6 @@ export interface TakeRequest {
   readonly folder: string;
   readonly reason: string;
   readonly sessionId: string | undefined;
-  /** Files that are about to be written and are saved even if they are ignored. */
-  readonly paths: readonly string[];
 }
 
 export interface RollbackRequest {
@@ -50,10 +48,12 @@ export interface RollbackRequest {
 export interface RollbackResult {
   readonly project: string;
   readonly restored: readonly string[];
-  /** Files that the user has also changed: the user's changes were kept and the others undone. */
+  /** Files that the user has also edited: those edits were kept and the changes of the turns undone. */
   readonly merged: readonly string[];
-  /** Files that the user has also changed, in the same lines, or that are now outside the project: nothing was undone in them. */
+  /** Files that were not changed, because the user has edited the same lines or they are now outside the project. */
   readonly kept: readonly string[];
+  /** Files that git ignores and that have changed since: checkpoints do not contain them. */
+  readonly ignored: readonly string[];
   /** The changes as a patch. */
   readonly patch: string;
 }
@@ -67,8 +67,8 @@ export function createCheckpoints(
 ) {
   const limits = { maxFiles: options.max_files, maxFileBytes: options.max_file_mb * 1024 * 1024 };
 
-  /** Runs an action on the checkpoints of a project while no other process does. */
-  async function within<Result>(
+  /** Runs an action while this process holds the lock of the project's checkpoints. */
+  async function withProject<Result>(
     folder: string,
     action: (project: Project) => Promise<Result>,
     signal: AbortSignal,
@@ -84,15 +84,14 @@ export function createCheckpoints(
     return withFileLock(
       lock,
       async () => {
-        // No other process holds our lock, so a lock of git was left behind by a process that was killed.
+        // We hold the project's lock, so a lock of git can only come from a killed process.
         await rm(join(location.folder, `index-${key}.lock`), { force: true });
         const git = createCheckpointGit(location, { workTree: root, index: `index-${key}` }, signal);
         const modes = await openPrivateModes(join(location.folder, `modes-${key}.json`));
         const project: Project = {
           ...{ location, root, key, git, modes },
-          async save(paths) {
-            const forced = paths.map((path) => relative(root, path));
-            const saved = await saveTree(location, root, { key, forced, limits, modes, prefix: "" }, signal);
+          async save() {
+            const saved = await saveTree(location, root, { key, limits, modes, prefix: "" }, signal);
             await modes.store();
             return saved;
           },
@@ -133,7 +132,7 @@ export function createCheckpoints(
       .filter((ref) => ref !== "");
     for (const ref of ["", ...refs.slice(0, -1)]) {
       if (ref !== "") await git.run(["update-ref", "-d", ref]);
-      // Another process may be storing a checkpoint whose files no reference names yet.
+      // Keep recent objects: another process may be storing a checkpoint that has no reference yet.
       await git.run(["prune", "--expire=1.hour.ago"]);
       const counted = await git.run(["count-objects", "-v"]);
       const kib = [...counted.matchAll(/^size(?:-pack)?: (\d+)$/gm)].reduce(
@@ -145,12 +144,12 @@ export function createCheckpoints(
   }
 
   return {
-    /** Saves the files before a change and returns how to save them after it. */
-    take({ folder, reason, sessionId, paths }: TakeRequest, signal: AbortSignal) {
-      return within(
+    /** Saves the files before a change. Pass the returned number to `complete` after the change. */
+    take({ folder, reason, sessionId }: TakeRequest, signal: AbortSignal) {
+      return withProject(
         folder,
         async (project) => {
-          const { tree, omitted } = await project.save(paths);
+          const { tree, omitted } = await project.save();
           const taken = { takenAt: clock.now(), reason, sessionId, before: tree, after: undefined };
           const number = await store(project, taken);
           await prune(project);
@@ -160,17 +159,17 @@ export function createCheckpoints(
       );
     },
 
-    /** Saves the files after the change of a checkpoint. */
-    complete(folder: string, number: number, paths: readonly string[], signal: AbortSignal): Promise<void> {
-      return within(
+    /** Saves the files after the change. */
+    complete(folder: string, number: number, signal: AbortSignal): Promise<void> {
+      return withProject(
         folder,
         async (project) => {
           const found = (await list(project.git, project.key)).find(
             (checkpoint) => checkpoint.number === number,
           );
           if (found === undefined) return;
-          const { tree } = await project.save(paths);
-          // A turn that changed nothing needs no undoing.
+          const { tree } = await project.save();
+          // Nothing has changed, so there is nothing to undo.
           if (tree === found.before) await project.git.run(["update-ref", "-d", refOf(project.key, number)]);
           else await putCheckpoint(project.git, project.key, { ...found, after: tree });
         },
@@ -180,16 +179,16 @@ export function createCheckpoints(
 
     /** The checkpoints of the project that a folder belongs to, newest first. */
     list(folder: string, signal: AbortSignal): Promise<readonly Checkpoint[]> {
-      return within(folder, async ({ git, key }) => (await list(git, key)).toReversed(), signal);
+      return withProject(folder, async ({ git, key }) => (await list(git, key)).toReversed(), signal);
     },
 
-    /** Undoes the latest changes. The user's own changes stay, and the rollback is a change that can be undone too. */
+    /** Undoes the latest changes but keeps the user's own edits. The rollback is stored as a change, so it can be undone too. */
     rollBack(
       { folder, steps, path }: RollbackRequest,
       { isDryRun }: { readonly isDryRun: boolean },
       signal: AbortSignal,
     ): Promise<RollbackResult> {
-      return within(
+      return withProject(
         folder,
         async (project) => {
           const { location, git, key, root } = project;
@@ -201,7 +200,8 @@ export function createCheckpoints(
                 ? `There is no checkpoint of ${root}.`
                 : `There are only ${found.length} checkpoints of ${root}.`,
             );
-          const { tree: now } = await project.save([]);
+          const { tree: now } = await project.save();
+          const ignored = await listChangedIgnored(project, found[0]?.takenAt ?? 0);
           const turns: (readonly Change[])[] = [];
           for (const [index, { before, after }] of found.entries())
             turns.push(await compareTrees(git, before, after ?? found[index + 1]?.before ?? now));
@@ -229,7 +229,7 @@ export function createCheckpoints(
             await git.run(["update-ref", pendingRef(key), await commitOf(git, key, number)]);
             const skipped = await finishRollback(project).catch(async (error: unknown) => {
               if (error instanceof AppError && error.code === "rollback-unfinished") throw error;
-              // Nothing was changed, so there is nothing that a later process could finish.
+              // No file was changed, so a later process must not finish this rollback.
               for (const ref of [pendingRef(key), refOf(key, number)])
                 await git.run(["update-ref", "-d", ref]);
               throw error;
@@ -240,10 +240,11 @@ export function createCheckpoints(
               restored: restored.filter(isWritten),
               merged: merged.filter(isWritten),
               kept: [...kept, ...skipped],
+              ignored,
               patch,
             };
           }
-          return { project: root, restored, merged, kept, patch };
+          return { project: root, restored, merged, kept, ignored, patch };
         },
         signal,
       );
@@ -259,13 +260,13 @@ interface Project {
   readonly key: string;
   readonly git: CheckpointGit;
   readonly modes: PrivateModes;
-  save(paths: readonly string[]): ReturnType<typeof saveTree>;
+  save(): ReturnType<typeof saveTree>;
 }
 
 function refOf(key: string, number: number): string {
   return `refs/checkpoints/${key}/${String(number).padStart(8, "0")}`;
 }
-/** Names the rollback whose files are being written. It survives a kill, and the next process finishes it. */
+/** The reference to a rollback in progress. After a kill, the next process finishes it. */
 function pendingRef(key: string): string {
   return `refs/pending/${key}`;
 }
@@ -273,7 +274,7 @@ async function commitOf(git: CheckpointGit, key: string, number: number): Promis
   return (await git.run(["rev-parse", refOf(key, number)])).trim();
 }
 
-/** Writes the files of a pending rollback; returns those that could not be written because they have changed. */
+/** Writes the files of a pending rollback, if any; returns those that were skipped because they have changed. */
 async function finishRollback({ git, key, root, modes }: Project): Promise<readonly string[]> {
   const [row] = await readCheckpoints(git, pendingRef(key));
   if (row?.after === undefined) return [];
@@ -282,7 +283,18 @@ async function finishRollback({ git, key, root, modes }: Project): Promise<reado
   return skipped;
 }
 
-/** A checkpoint is a commit: its message holds the facts, and its parents keep both trees alive. */
+/** Lists ignored files that have changed since. Ignored folders are skipped, because they may contain very many files. */
+async function listChangedIgnored({ git, root }: Project, since: number): Promise<string[]> {
+  const args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+  const files = split(await git.run(args)).filter((path) => !path.endsWith("/"));
+  const changed = files.map(async (path) => {
+    const found = await unlessMissing(lstat(join(root, path)));
+    return found !== undefined && found.mtimeMs >= since ? [path] : [];
+  });
+  return (await Promise.all(changed)).flat();
+}
+
+/** Stores a checkpoint as a commit: its message holds the data, and its parents protect both trees from git's pruning. */
 async function putCheckpoint(git: CheckpointGit, key: string, checkpoint: Checkpoint): Promise<void> {
   const { before, after } = checkpoint;
   const parents: string[] = [];
@@ -318,7 +330,7 @@ async function entriesOf(git: CheckpointGit, tree: string, turns: readonly (read
   );
 }
 
-/** The tree that results from changes, built in an index of its own. */
+/** Creates the tree that results from the changes, in a separate index. */
 async function writeTree(
   location: StoreLocation,
   root: string,

@@ -1,6 +1,6 @@
 import { type Change, isSame, type TreeEntry } from "./compare-trees.ts";
 
-/** Takes the change from `before` to `after` out of a file that was edited later; undefined if that is impossible. */
+/** Reverts the change from `before` to `after` in a file that was edited later; undefined if the edits conflict. */
 export type UndoInEdited = (
   edited: TreeEntry,
   after: TreeEntry,
@@ -12,13 +12,13 @@ export interface RollbackPlan {
   readonly restored: readonly string[];
   /** Files in which the user's edits stay and the changes of the turns are undone. */
   readonly merged: readonly string[];
-  /** Files that stay as they are, because the user has changed the same lines. */
+  /** Files that are not changed, because the user has edited the same lines. */
   readonly kept: readonly string[];
 }
 
 /**
- * Decides what undoing the given turns, oldest first, does to each file. The turns are undone one after the other, the newest first,
- * because the user may have edited a file between two of them. Files that no turn changed are left alone.
+ * Plans how to undo the given turns, which are sorted from oldest to newest. They are undone one by one, newest first, because
+ * the user may have edited a file between two of them. Files that no turn changed are not part of the plan.
  */
 export async function planRollback(
   turns: readonly (readonly Change[])[],

@@ -12,8 +12,6 @@ export interface SaveLimits {
 
 export interface SaveRequest {
   readonly key: string;
-  /** Files that are saved even if they are ignored. */
-  readonly forced: readonly string[];
   readonly limits: SaveLimits;
   readonly modes: PrivateModes;
   /** The path of the folder in the project, with a slash at its end; empty for the project itself. */
@@ -28,19 +26,19 @@ export interface SavedTree {
 }
 
 /**
- * Saves the files of a folder as one tree, without those that its .gitignore files exclude. The index remembers what was saved last,
- * so that only changed files are read again. Repositories inside the folder, such as submodules, are saved with their files.
+ * Saves the files of a folder, except ignored ones, as one tree. The index keeps the state of the last save, so that only
+ * changed files are read again. Nested repositories, such as submodules, are saved with their files.
  */
 export async function saveTree(
   location: StoreLocation,
   folder: string,
-  { key, forced, limits, modes, prefix }: SaveRequest,
+  { key, limits, modes, prefix }: SaveRequest,
   signal: AbortSignal,
 ): Promise<SavedTree> {
   const git = createCheckpointGit(location, { workTree: folder, index: `index-${key}` }, signal);
   const listed = split(await git.run([...LIST, "--others", "--modified"]));
   const inner = listed.filter((path) => path.endsWith("/"));
-  const files = [...new Set([...listed.filter((path) => !path.endsWith("/")), ...forced])];
+  const files = listed.filter((path) => !path.endsWith("/"));
   const known = split(await git.run([...LIST, "--cached"]));
   if (new Set([...known, ...files]).size > limits.maxFiles)
     throw new AppError(
@@ -67,7 +65,7 @@ export async function saveTree(
       location,
       join(folder, path),
       {
-        ...{ forced: [], limits, modes, prefix: prefix + path },
+        ...{ limits, modes, prefix: prefix + path },
         key: `${key}-${Buffer.from(path).toString("hex")}`,
       },
       signal,
@@ -81,7 +79,7 @@ export async function saveTree(
 const LIST = ["ls-files", "-z", "--exclude-standard"] as const;
 const UPDATE = ["update-index", "--add", "--remove", "--replace"] as const;
 
-/** The tree with another tree inserted at a path. `mktree` needs no index, so the index keeps describing the outer folder only. */
+/** Inserts a tree into another one at a path. Uses `mktree`, which leaves the index of the outer folder unchanged. */
 async function graft(git: CheckpointGit, tree: string, path: string, inner: string): Promise<string> {
   const [name = "", ...rest] = path.split("/").filter((part) => part !== "");
   const rows = split(await git.run(["ls-tree", "-z", tree]));

@@ -5,13 +5,13 @@ import type { Checkpoints } from "./checkpoint-store.ts";
 
 /** Saves the files of the project before the first change of each turn of one session. */
 export interface TurnCheckpoints {
-  /** The tool, with its changes preceded by a checkpoint. */
+  /** Wraps a tool so that a checkpoint precedes its first change. */
   guard(tool: Tool): Tool;
-  /** Saves the files as the turn left them, so that later changes by the user can be distinguished. */
+  /** Saves the files at the end of the turn, so that later edits by the user can be distinguished from its changes. */
   endTurn(): Promise<void>;
 }
 
-/** After a stop the files are still saved, but not for longer than this. */
+/** The time limit for saving the files, which also happens after the turn was aborted. */
 const END_TIMEOUT_MS = 60_000;
 const MAX_REASON_CHARS = 120;
 
@@ -34,7 +34,7 @@ export function createTurnCheckpoints(
 
   async function take(reason: string, signal: AbortSignal): Promise<number | undefined> {
     try {
-      const { number, omitted } = await checkpoints.take({ folder, sessionId, reason, paths: [] }, signal);
+      const { number, omitted } = await checkpoints.take({ folder, sessionId, reason }, signal);
       if (omitted.length > 0 && number === 1)
         onNotice(`Checkpoints do not include large files, such as ${omitted.slice(0, 3).join(", ")}.`);
       return number;
@@ -74,8 +74,10 @@ export function createTurnCheckpoints(
       taken = undefined;
       if (number === undefined) return;
       await checkpoints
-        .complete(folder, number, [], AbortSignal.timeout(END_TIMEOUT_MS))
-        .catch((error: unknown) => onNotice(`The end of this turn was not saved: ${messageOf(error)}`));
+        .complete(folder, number, AbortSignal.timeout(END_TIMEOUT_MS))
+        .catch((error: unknown) =>
+          onNotice(`The files at the end of this turn could not be saved: ${messageOf(error)}`),
+        );
     },
   };
 }

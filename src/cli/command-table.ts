@@ -87,7 +87,7 @@ export const COMMANDS: readonly CommandRow[] = [
   },
   {
     name: "pairing",
-    summary: "Let people in who wrote to the gateway",
+    summary: "Approve people who wrote to the gateway",
     load: () => import("./commands/pairing.ts"),
   },
   {

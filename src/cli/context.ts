@@ -25,13 +25,13 @@ export interface CommandContext {
   /** Prints notices and progress to stderr. */
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
-  /** What the entry of the program has painted if the command opens the chat. */
+  /** The first frame of the chat, which the entry of the program paints before the command is loaded. */
   readonly firstFrame: FirstFrame | undefined;
-  /** The profile and its settings, as every entry point sees them. */
+  /** Loads the profile and its settings. */
   openApp(): Promise<App>;
   /** The profile's log. Opened on first use, because most commands log nothing. */
   log(): Promise<Log>;
-  /** Sets the exit code for when the command returns; for commands that pass on the exit code of another program. */
+  /** Sets the exit code without an error, for example to that of another program. */
   exit(code: number): void;
   readonly exitCode: number;
 }
@@ -45,7 +45,7 @@ export function createContext(
 ): CommandContext & AsyncDisposable {
   const { env: variables } = streams;
   const { HOME: home = "" } = variables;
-  // An empty or relative HOME would create a Hermes home in whichever folder the command is called from.
+  // With an empty or relative HOME, the Hermes home would be created in the current folder.
   const userHome = isAbsolute(home) ? home : userInfo().homedir;
   let log: Promise<Log & Disposable> | undefined;
   let exitCode = 0;

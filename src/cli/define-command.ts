@@ -15,7 +15,7 @@ export function defineCommand(name: string, description: string, terminal: Termi
     .configureHelp({ helpWidth: Math.min(terminal.columns ?? 80, 100), showGlobalOptions: false })
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),
-      writeErr: (text) => terminal.note(text.trimEnd()), // the help of a command that was called without a verb
+      writeErr: (text) => terminal.note(text.trimEnd()), // the help, if a required verb is missing
       outputError: () => undefined, // runCli reports it
     });
   return command;
@@ -40,7 +40,7 @@ export function withExamples(command: Command, examples: readonly string[]): Com
   return command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}`).join("\n")}`);
 }
 
-/** Turns an error of commander into a usage error that names the help page. Requested help is returned as it is. */
+/** Turns an error of commander into a usage error that names the help page. Commander also throws for requested help. */
 function toUsageError(error: CommanderError, command: Command): Error {
   if (error.exitCode === 0 || error.code === "commander.help") return error;
   return new AppError("usage-wrong", error.message.replace(/^error: /, ""), {

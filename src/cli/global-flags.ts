@@ -63,7 +63,7 @@ async function takeSetting(
       : "List all settings with `hermes config keys`.";
     throw refuse(`unknown option --${name}`, hint);
   }
-  // A boolean flag may have no value, so the next word is its value only if the word is a boolean.
+  // A boolean flag needs no value: the next word is its value only if it is a boolean.
   const isAlone = key.type === "boolean" && !isBooleanText(rest[0] ?? "");
   const text = attached ?? (isAlone ? "true" : rest.shift());
   settings.set(key.key, requireValue(`--${name}`, text));

@@ -4,7 +4,7 @@ import { tempFolder } from "../../test/support/temp-folder.ts";
 import { openApp } from "../app/app.ts";
 import { readRouteSettings } from "../app/conversation.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { checkModel } from "../doctor/model.ts";
+import { checkModel } from "../doctor/check-model.ts";
 import { resolveRoute } from "../providers/routes/resolve-route.ts";
 
 const FILE = "https://file.example/v1";

@@ -13,6 +13,17 @@ export function parseCountOrZero(text: string): number {
   return Number(text);
 }
 
+/** A name or id. An empty one usually comes from a script whose variable is unset. */
+export function parseName(text: string): string {
+  if (text === "") throw new InvalidArgumentError("It is empty.");
+  return text;
+}
+
+/** Collects the names of an argument with several values. */
+export function collectNames(name: string, earlier: readonly string[] | undefined): string[] {
+  return collect(parseName(name), earlier);
+}
+
 /** Milliseconds in `90s`, `30m`, `12h` or `7d`. */
 export function parseAge(text: string): number {
   const age = readAge(text);

@@ -6,7 +6,7 @@ import { type CommandContext, createContext } from "./context.ts";
 import { takeGlobalFlags } from "./global-flags.ts";
 import { createTerminal, type Terminal, type TerminalStreams } from "./terminal/terminal.ts";
 
-/** The signals that stop a command. Each is handled the same way: stop, clean up, set the exit code. */
+/** The signals that stop a command, with the error that each becomes. */
 const SIGNALS = {
   SIGINT: ["interrupted", "Interrupted."],
   SIGTERM: ["terminated", "Terminated."],
@@ -59,17 +59,17 @@ export async function runCli(
     await flushOutput(streams.stdout);
     if (lostOutput !== undefined) {
       const code = reportError(lostOutput, terminal, wantsJson(argv));
-      // `exec` has an exit code of its own for failures of Hermes.
+      // `sandbox exec` sets its own exit code for failures of Hermes.
       const isOwn = ![0, EXIT_CODES.interrupted].includes(context.exitCode);
       return lostOutput.code === "output-unwritable" && isOwn ? context.exitCode : code;
     }
-    // The command reports only that it was interrupted; the signal that did it is known here.
+    // A command that was stopped always sets the code for an interruption; the exit code depends on the signal.
     const wasStopped = signal.aborted && context.exitCode === EXIT_CODES.interrupted;
     return wasStopped ? reasonOf(signal).exitCode : context.exitCode;
   } catch (error) {
     firstFrame?.close();
     return reportError(
-      signal.aborted && !isAbout(error, signal) ? signal.reason : error,
+      signal.aborted && !reportsAbort(error, signal) ? signal.reason : error,
       terminal,
       wantsJson(argv),
     );
@@ -86,13 +86,13 @@ function flushOutput(stdout: NodeJS.WriteStream): Promise<void> {
   });
 }
 
-/** Whether an error is the reason of the signal in the words of the command, which knows how to continue. */
-function isAbout(error: unknown, signal: AbortSignal): boolean {
+/** Whether a command's error reports the abort itself, perhaps with a better hint. */
+function reportsAbort(error: unknown, signal: AbortSignal): boolean {
   return error instanceof AppError && error.code === reasonOf(signal).code;
 }
 
 function reasonOf(signal: AbortSignal): AppError {
-  return signal.reason as AppError; // only runCli aborts this signal
+  return signal.reason as AppError; // safe: only runCli aborts this signal
 }
 
 /** The error for a failed write to standard output. */
@@ -133,7 +133,7 @@ async function runCommand(context: CommandContext): Promise<void> {
   await command.parseAsync(words, { from: "user" });
 }
 
-/** Refuses `--help` for an unknown verb; commander would print the help of the parent command. */
+/** Refuses `--help` after an unknown verb, for which commander would print the help of the parent command. */
 async function requireVerbs(command: Command, words: readonly string[], isHelp: boolean): Promise<void> {
   if (!words.some((word) => word === "--help" || word === "-h")) return;
   let known = command;

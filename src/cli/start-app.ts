@@ -1,7 +1,7 @@
 import { chmod, stat } from "node:fs/promises";
 import type { App } from "../app/app.ts";
 import { requireUsable } from "../config/load-config.ts";
-import { formatProblem } from "../config/problem.ts";
+import { formatProblem } from "../config/setting-problem.ts";
 import type { CommandContext } from "./context.ts";
 
 const SHOWN = 3;
@@ -26,7 +26,7 @@ export async function startApp({
   requireUsable(app.resolved);
   if (await restrictToOwner(app.profile.envPath))
     terminal.note(`hermes: ${app.profile.envPath} was readable by others; its mode is now 600.`);
-  // A user may rely on a setting that is not implemented, so these settings are always listed in full.
+  // Settings that are not implemented are all listed, because the user may rely on one of them.
   const unimplemented = app.resolved.problems.filter(({ kind }) => kind === "unbuilt-key");
   const problems = app.resolved.problems.filter(({ kind }) => kind !== "unbuilt-key");
   if (unimplemented.length > 0) {

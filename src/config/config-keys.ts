@@ -17,7 +17,7 @@ export function configKeys(): readonly ConfigKey[] {
   return keyFacts().map(withNames);
 }
 
-/** The setting of a name, plus the rest of the path if the name points into a map or list; throws for an unknown name. */
+/** Finds a setting by name, and the rest of the path if the name points into a map or list. Throws for an unknown name. */
 export function requireKey(name: string, keys: readonly ConfigKey[]): { key: ConfigKey; inside: string[] } {
   const found = findKey(name, keys);
   if (found) return found;
@@ -50,7 +50,7 @@ export function findKey(
   return container && { key: container, inside: name.slice(container.key.length + 1).split(".") };
 }
 
-/** Suggests a setting for a misspelled name: a similar key, or a key with a similar last word in another section. */
+/** Suggests a setting for a misspelled name: a similar key, or a key of another section with a similar last word. */
 export function suggestKey(name: string, keys: readonly ConfigKey[]): string | undefined {
   const similar = findClosest(
     name,
@@ -58,7 +58,7 @@ export function suggestKey(name: string, keys: readonly ConfigKey[]): string | u
   );
   if (similar) return similar;
   const lastWord = name.slice(name.lastIndexOf(".") + 1);
-  // Of keys with the same last word the one with the shortest path counts: the others repeat it for one platform.
+  // Of keys with the same last word, the one with the shortest path is suggested: the others repeat it for one platform.
   const shortestLast = keys.toSorted((one, other) => other.path.length - one.path.length);
   const byLastWord = new Map(shortestLast.map((key) => [key.path.at(-1) ?? "", key.key]));
   const word = findClosest(lastWord, byLastWord.keys());
@@ -74,7 +74,7 @@ function withNames(facts: KeyFacts): ConfigKey {
   return { ...facts, key, env: variablesOf(facts.path, facts.env), flag: `--${key}` };
 }
 
-/** An explicit variable comes first. */
+/** The variables of a setting: an explicit one first, then the one that follows from the path. */
 function variablesOf(path: readonly string[], explicit: string | undefined): readonly [string, ...string[]] {
   const computed = variableOf(path);
   return explicit === undefined || explicit === computed ? [computed] : [explicit, computed];

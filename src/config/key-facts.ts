@@ -4,7 +4,7 @@ import { loadSections, unwrapSchema } from "./schema.ts";
 /** Type of a setting; decides how text from a variable or flag is parsed. */
 export type KeyType = "boolean" | "integer" | "number" | "string" | "enum" | "list" | "map" | "integer|map";
 
-/** Schema of one setting, as plain data. */
+/** What the schema says about one setting, as plain data. */
 export interface KeyFacts {
   readonly path: readonly string[];
   /** The variable, if it does not follow from the path. */
@@ -20,7 +20,7 @@ export interface KeyFacts {
 
 const sections = await loadSections();
 
-/** Facts of every setting in schema order. The build replaces this file with their JSON. */
+/** The facts of every setting, in the order of the schema. The build replaces this file with their JSON. */
 export function keyFacts(): KeyFacts[] {
   return [...sections].flatMap(([name, schema]) => collect(schema, [name]));
 }

@@ -25,7 +25,7 @@ test.each([
   }
 });
 
-test("a settings file that cannot be read is reported in whole words", async () => {
+test("a settings file that cannot be read is reported with the reason", async () => {
   await using folder = await tempFolder();
   await mkdir(folder.file("config.yaml"));
   const { problems } = await loadConfig(filesIn(folder));

@@ -3,8 +3,14 @@ import { readTextFile } from "../lib/files/files.ts";
 import { isSecretName } from "../lib/redact/secret-names.ts";
 import { type ConfigKey, configKeys } from "./config-keys.ts";
 import { type EnvEntry, type EnvFile, parseEnvFile } from "./files/env-file.ts";
-import { formatProblem, isIgnored, type Problem, unreadable } from "./problem.ts";
-import { defaultConfig, isSetByLayer, type Layers, type ResolvedConfig, SHARED_KEYS } from "./settings.ts";
+import {
+  defaultConfig,
+  isSetByLayer,
+  type Layers,
+  type ResolvedConfig,
+  SHARED_KEYS,
+} from "./resolved-config.ts";
+import { formatProblem, isIgnored, type Problem, unreadable } from "./setting-problem.ts";
 import { UNIMPLEMENTED_SETTINGS } from "./unimplemented-settings.ts";
 
 /** The files of a profile that contain settings. */
@@ -23,13 +29,13 @@ export interface ConfigSources {
 }
 
 export interface LoadedConfig extends ResolvedConfig {
-  /** Values that must never be shown: secret settings, other entries of `.env`, and variables with the name of a secret. */
+  /** Values that must never be shown: secret settings, other entries of `.env`, and variables whose name suggests a secret. */
   readonly secrets: readonly string[];
   /** The value of a variable from the real environment, else from `.env`. */
   variable(name: string): string | undefined;
 }
 
-/** The only loader of settings, for all entry points. Returns problems instead of throwing them. */
+/** Loads the settings of a profile, for every entry point. Returns problems instead of throwing. */
 export async function loadConfig(
   { configPath, envPath }: ProfileFiles,
   { variables = {}, settings = new Map(), root }: ConfigSources = {},
@@ -90,7 +96,7 @@ async function settingsFile(path: string, text: string): Promise<NonNullable<Lay
   return { path, yaml: parseYamlFile(text) };
 }
 
-/** Returns the defaults without loading the validation code when no layer sets anything. */
+/** Merges the layers. If none sets anything, returns the defaults without loading the code that validates. */
 async function resolve(keys: readonly ConfigKey[], layers: Layers): Promise<ResolvedConfig> {
   const { environments, file } = layers;
   const isDefault =
@@ -119,7 +125,7 @@ function secretValues(
 ): string[] {
   const secret = new Set(keys.filter((key) => key.secret).flatMap((key) => key.env));
   const plain = new Set(keys.filter((key) => !key.secret).flatMap((key) => key.env));
-  // In `.env` every value is a secret unless the schema says otherwise; in the environment only names of secrets count.
+  // In `.env`, every value is a secret unless the schema says otherwise; in the environment, the name must suggest one.
   const stored = entries.filter(({ name }) => !plain.has(name)).map(({ value }) => value);
   const inherited = Object.entries(variables).filter(
     ([name]) => secret.has(name) || (isSecretName(name) && !plain.has(name)),
@@ -131,7 +137,7 @@ function secretValues(
 function refuse(problems: readonly Problem[]): void {
   const [first, ...rest] = problems;
   if (!first) return;
-  // The hint of the first problem is printed below the list and not repeated on other lines.
+  // The hint of the first problem is printed below the list, so it is not repeated.
   const hintFor = ({ hint }: Problem): string => (hint === first.hint ? "" : ` ${hint}`);
   const otherLines = rest.map((problem) => `\n${formatProblem(problem)}.${hintFor(problem)}`).join("");
   throw new AppError("config-invalid", `${formatProblem(first)}.${otherLines}`, { hint: first.hint });

@@ -3,18 +3,18 @@ import { shorten } from "../lib/text/shorten.ts";
 import type { ConfigKey } from "./config-keys.ts";
 import { fileProblems, type SchemaOf, withoutUnknownFields } from "./files/file-problems.ts";
 import { formatPosition } from "./files/yaml-file.ts";
-import type { Problem } from "./problem.ts";
-import { loadSections, schemaAt } from "./schema.ts";
-import { describeExpectedText, type ParsedText, parseBoolean, parseSettingText } from "./setting-text.ts";
 import {
   assembleConfig,
   isSetByLayer,
   type Layers,
+  type LayerValue,
   type ResolvedConfig,
   type Setting,
   SHARED_KEYS,
-  type Statement,
-} from "./settings.ts";
+} from "./resolved-config.ts";
+import { loadSections, schemaAt } from "./schema.ts";
+import type { Problem } from "./setting-problem.ts";
+import { describeExpectedText, type ParsedText, parseBoolean, parseSettingText } from "./setting-text.ts";
 import { UNIMPLEMENTED_SETTINGS, unimplementedProblem } from "./unimplemented-settings.ts";
 
 /** Merges the layers: flag > variable > file > default. Collects the problems of all layers. */
@@ -47,26 +47,26 @@ function unimplementedVariables({ environments }: Layers): Problem[] {
 }
 
 function resolveKey(key: ConfigKey, layers: Layers, schemaOf: SchemaOf): Setting {
-  const statements: Statement[] = [];
+  const layerValues: LayerValue[] = [];
   const flag = layers.flags.get(key.key);
-  if (flag !== undefined) statements.push(flagStatement(key, flag, schemaOf));
+  if (flag !== undefined) layerValues.push(flagValue(key, flag, schemaOf));
   for (const environment of layers.environments) {
     for (const name of key.env) {
       const found = environment.find(name);
       if (found === undefined) continue;
       const source = { origin: "env", where: found.where, isStored: environment.isStored } as const;
-      statements.push({ ...source, ...textValue(key, found.value, schemaOf) });
+      layerValues.push({ ...source, ...textValue(key, found.value, schemaOf) });
     }
   }
-  if (layers.file) statements.push(...fileStatements(key, layers.file, schemaOf));
+  if (layers.file) layerValues.push(...fileValues(key, layers.file, schemaOf));
   if (layers.rootFile && SHARED_KEYS.has(key.key))
-    statements.push(...fileStatements(key, layers.rootFile, schemaOf));
-  const winner = statements.find((statement) => statement.problem === undefined);
+    layerValues.push(...fileValues(key, layers.rootFile, schemaOf));
+  const winner = layerValues.find((layerValue) => layerValue.problem === undefined);
   const value = winner ? winner.value : key.default;
-  return { key, value, origin: winner?.origin ?? "default", statements };
+  return { key, value, origin: winner?.origin ?? "default", layerValues };
 }
 
-function flagStatement(key: ConfigKey, text: string, schemaOf: SchemaOf): Statement {
+function flagValue(key: ConfigKey, text: string, schemaOf: SchemaOf): LayerValue {
   const source = { origin: "flag", where: key.flag, isStored: false } as const;
   if (key.secret) return { ...source, problem: "is a secret, and arguments are visible to other users" };
   return { ...source, ...textValue(key, text, schemaOf) };
@@ -78,16 +78,16 @@ function textValue(key: ConfigKey, text: string, schemaOf: SchemaOf): ParsedText
   return check(key, schemaOf(key), parsed.value, text);
 }
 
-function fileStatements(
+function fileValues(
   key: ConfigKey,
   { path, yaml }: NonNullable<Layers["file"]>,
   schemaOf: SchemaOf,
-): Statement[] {
+): LayerValue[] {
   const found = yaml.find(key.path);
   if (!found || (found.value === null && !key.nullable)) return [];
   const source = { origin: "file", where: formatPosition(path, found.position), isStored: true } as const;
   if (key.secret) return [{ ...source, problem: "is a secret and belongs in .env, not in config.yaml" }];
-  // The reference program reads YAML 1.1, where a bare yes is true; a shared home must have the same meaning here.
+  // The reference program reads YAML 1.1, where a bare yes is true. A home that both use must mean the same to both.
   const boolean =
     key.type === "boolean" && found.plain && typeof found.value === "string"
       ? parseBoolean(found.value)
@@ -121,22 +121,22 @@ function firstIssue(key: ConfigKey, error: z.ZodError): string {
   return `${inside}${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
-function valueProblems({ key, statements }: Setting, used: boolean): Problem[] {
-  return statements.flatMap((statement): Problem[] => {
-    const { where, problem: message } = statement;
+function valueProblems({ key, layerValues }: Setting, used: boolean): Problem[] {
+  return layerValues.flatMap((layerValue): Problem[] => {
+    const { where, problem: message } = layerValue;
     if (message === undefined) return [];
-    return [{ kind: "bad-value", key: key.key, where, message, hint: hintFor(key, statement), used }];
+    return [{ kind: "bad-value", key: key.key, where, message, hint: hintFor(key, layerValue), used }];
   });
 }
 
-function hintFor(key: ConfigKey, statement: Statement): string {
+function hintFor(key: ConfigKey, layerValue: LayerValue): string {
   if (key.secret)
     return `Set the variable ${key.env[0]}, or run \`hermes config set ${key.key}\` and type it.`;
-  if (statement.origin === "file")
+  if (layerValue.origin === "file")
     return `Correct it, or run \`hermes config unset ${key.key}\` to use the default.`;
-  return statement.origin === "env" ? "Correct or unset the variable." : "Correct or drop the flag.";
+  return layerValue.origin === "env" ? "Correct or unset the variable." : "Correct or omit the flag.";
 }
 
 function hasProblem(setting: Setting): boolean {
-  return setting.statements.some((statement) => statement.problem !== undefined);
+  return setting.layerValues.some((layerValue) => layerValue.problem !== undefined);
 }

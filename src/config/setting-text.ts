@@ -4,14 +4,14 @@ const TRUE = new Set(["true", "1", "yes", "on"]);
 const FALSE = new Set(["false", "0", "no", "off"]);
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
-/** Whether the text is a boolean of a variable or flag. */
+/** Whether the text is one of the words for true and false. */
 export function isBooleanText(text: string): boolean {
   return parseBoolean(text.trim()) !== undefined;
 }
 
 export type ParsedText = { readonly value: unknown } | { readonly problem: string };
 
-/** Parses the text of a variable or flag by the type of the key. Text that does not fit is refused, never guessed. */
+/** Parses the text of a variable or flag by the type of the key, without guessing. */
 export function parseSettingText(key: ConfigKey, text: string): ParsedText {
   if (key.type === "string") return { value: text };
   const trimmed = text.trim();

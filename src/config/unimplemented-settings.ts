@@ -1,9 +1,9 @@
-import type { Problem } from "./problem.ts";
+import type { Problem } from "./setting-problem.ts";
 import { variableOf } from "./variable-name.ts";
 
 /**
- * Settings of the reference program that are not implemented here yet, by section. A home may contain them. Each moves into the
- * schema together with its implementation; until then a user who sets one gets a warning.
+ * Settings of the reference program that are not implemented here yet, by section. A user who sets one gets a warning. Each moves
+ * into the schema together with its implementation.
  */
 const NAMES = {
   model: "streaming persist_switch_by_default",

@@ -6,7 +6,7 @@ import { type ParsedImage, parseImage } from "../providers/image.ts";
 
 const MAX_BYTES = 5 * 1024 * 1024;
 const MAX_MS = 30_000;
-/** For the conversion of a page to text; a damaged or hostile one may nest elements without end. */
+/** The time limit for converting a page to text: a damaged or hostile page may nest elements endlessly. */
 const MAX_PAGE_MS = 10_000;
 
 /** Fetches a public address: the text of a page or document, or an image. */

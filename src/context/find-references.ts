@@ -4,7 +4,7 @@ export type Reference = { readonly source: string } & (
       readonly kind: "file";
       readonly path: string;
       readonly lines: { readonly from: number; readonly to: number } | undefined;
-      /** Written as `@PATH`: only a reference if such a file exists. */
+      /** Written as `@PATH`, which is a reference only if that file exists. */
       readonly isBare: boolean;
     }
   | { readonly kind: "folder"; readonly path: string; readonly isBare: boolean }

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
-/** The tools of a session with hints; `shown` are the folders whose hints the session has already. */
+/** The tools of a session with hints; `shown` are the folders whose hints the session already contains. */
 async function openLab(setUp: string, { maxResultChars = 100_000 } = {}) {
   const own = await openToolLab(testEnvironment, { setUp });
   const { environment } = testEnvironment;
@@ -23,7 +23,7 @@ async function openLab(setUp: string, { maxResultChars = 100_000 } = {}) {
   const notices: string[] = [];
   const open = (shown: readonly string[]) =>
     withFolderHints(own.tools, {
-      workspace: async () => ({
+      openEnvironment: async () => ({
         environment,
         session,
         files: createEnvironmentFiles(environment, session),
@@ -55,7 +55,7 @@ async function openLab(setUp: string, { maxResultChars = 100_000 } = {}) {
   };
 }
 
-it("agent A11: AGENTS.md of a folder is added to the first result about a file in it, once per session, even after a resume", async () => {
+it("agent A11: a folder's AGENTS.md is added to the first result about a file in it, once per session, even after a resume", async () => {
   await using lab = await openLab(
     `mkdir -p pkg/deep other; echo root > AGENTS.md; echo 'use tabs ${SECRET}' > pkg/AGENTS.md; echo deep > pkg/deep/AGENTS.md;
      touch top.txt pkg/a.txt; echo x > pkg/deep/b.txt; echo y > other/c.txt`,
@@ -73,7 +73,7 @@ it("agent A11: AGENTS.md of a folder is added to the first result about a file i
   expect(await lab.call("search_files", { path: "pkg", pattern: "zzz" })).toContain("use tabs");
 });
 
-it("agent A11: a hint cannot close the tag around it, is cut to the limit, and waits for a result that has room for it", async () => {
+it("agent A11: a hint cannot close the tag around it, is cut to the limit, and is added to the first result that has room", async () => {
   const text = `</project>${"x".repeat(40)}`;
   await using lab = await openLab(
     `mkdir a b; yes '${text}' | head -n 1000 > a/AGENTS.md; echo hint > b/AGENTS.md; echo 1 > a/f.txt;
@@ -87,7 +87,7 @@ it("agent A11: a hint cannot close the tag around it, is cut to the limit, and w
   expect(await lab.call("read_file", { path: "b/short.txt" })).toContain("\nhint\n");
 });
 
-it("agent A11: a hint that is a link out of the workspace, a FIFO or binary is reported, and the call succeeds", async () => {
+it("agent A11: a hint that is a link out of the working folder, a FIFO or binary is reported, and the call succeeds", async () => {
   await using lab = await openLab(
     `mkdir a b c; echo out > ../out-$$; ln -s ../../out-$$ a/AGENTS.md; mkfifo b/AGENTS.md; printf 'a\\0b' > c/AGENTS.md;
      for folder in a b c; do echo 1 > $folder/f.txt; done`,

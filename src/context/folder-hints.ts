@@ -6,20 +6,20 @@ import { escapeFrame } from "../lib/text/escape-frame.ts";
 import { headOf } from "../lib/text/shorten.ts";
 import type { FileGuards } from "../policy/guarded-files.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { Workspace } from "../tools/tool-parts.ts";
+import type { OpenedEnvironment } from "../tools/tool-parts.ts";
 import { withCall } from "../tools/with-call.ts";
 
 const NAME = "AGENTS.md";
 /** Characters of all hints of one result. */
 const MAX_HINT_CHARS = 32_000;
-/** A hint that would be cut to less than this waits for a shorter result. */
+/** Where less room is left, the hint is added to a later, shorter result. */
 const MIN_HINT_CHARS = 1_000;
 const MAX_PATHS = 20;
 const FRAME = /<project folder=("(?:[^"\\]|\\.)*")>/g;
 
 export interface HintParts {
-  workspace(signal: AbortSignal): Promise<Workspace>;
-  /** The workspace: only folders below it have hints; its own instructions are in the prompt. */
+  openEnvironment(signal: AbortSignal): Promise<OpenedEnvironment>;
+  /** The working folder: only folders below it have hints; its own instructions are in the prompt. */
   readonly folder: string;
   readonly guards: FileGuards;
   /** Folders whose instructions are in the transcript. */
@@ -28,7 +28,7 @@ export interface HintParts {
   readonly maxResultChars: number;
   redact(text: string): string;
   notify(sentence: string): void;
-  /** The notice that stands for a file whose text is written to steer an agent; undefined for other files. */
+  /** The notice that replaces a file that tries to steer the agent; undefined for other files. */
   screen(path: string, text: string): string | undefined;
 }
 
@@ -55,7 +55,7 @@ export function withFolderHints(
   const resolved = new Set<string>();
 
   async function hintsFor(paths: readonly string[], maxChars: number, signal: AbortSignal): Promise<string> {
-    const { files, session } = await parts.workspace(signal);
+    const { files, session } = await parts.openEnvironment(signal);
     let hints = "";
     for (const path of paths.slice(0, MAX_PATHS)) {
       // Most calls use a folder that an earlier call has used. A name without a dot may be a folder itself.
@@ -118,7 +118,7 @@ export function withFolderHints(
   );
 }
 
-/** The folders from the workspace down to a file or folder, without the workspace itself. */
+/** The folders from the working folder down to a file or folder, without the working folder itself. */
 function foldersBelow(root: string, { path, type }: FileFacts): readonly string[] {
   const below = posix.relative(root, type === "folder" ? path : posix.dirname(path));
   if (below === "" || below.startsWith("..")) return [];

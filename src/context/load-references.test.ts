@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
-/** A workspace with these files, and a function that loads the references of a message. */
+/** A folder with files, and a function that loads the references of a message. */
 async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate = false } = {}) {
   const own = await openToolLab(testEnvironment, { setUp });
   const { environment } = testEnvironment;
@@ -33,7 +33,7 @@ async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate =
     notices,
     untrusted,
     async load(message: string) {
-      const workspace = {
+      const opened = {
         environment,
         session,
         files: createEnvironmentFiles(environment, session),
@@ -42,7 +42,7 @@ async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate =
       const parts = await loadReferences(
         message,
         {
-          workspace: async () => workspace,
+          openEnvironment: async () => opened,
           folder: own.folder,
           guards: createFileGuards({ homes: [own.home], writeRoots: [] }),
           readFile,
@@ -112,10 +112,10 @@ it("agent A11: git shows no changes of files that may hold credentials, and name
 
 it.each([
   ["@file:reedme.md", "Did you mean"],
-  ["@file:../outside.txt", "is outside of the workspace"],
-  ["@file:link", "is outside of the workspace"],
-  ["@link", "is outside of the workspace"],
-  ["@file:/etc/hosts", "is outside of the workspace"],
+  ["@file:../outside.txt", "is outside of the working folder"],
+  ["@file:link", "is outside of the working folder"],
+  ["@link", "is outside of the working folder"],
+  ["@file:/etc/hosts", "is outside of the working folder"],
   ["@file:.env", "may hold credentials"],
   ["@.env", "may hold credentials"],
   ["@file:.ssh/id_rsa", "may hold credentials"],
@@ -143,7 +143,7 @@ it("agent A11: an image becomes a part of the message", async () => {
   expect(await lab.load("What is on @a.png?")).toContain("[@a.png is the next image.]<image/png>");
 });
 
-it("agent A11: above a quarter of the window there is a notice, above one half a refusal", async () => {
+it("agent A11: references that take a quarter of the window cause a notice, half of it a refusal", async () => {
   await using lab = await openLab("yes 12345678 | head -n 400 > a; yes 12345678 | head -n 1500 > b", {
     contextTokens: 4_000,
   });
@@ -166,7 +166,7 @@ async function startSite(listener: RequestListener) {
   };
 }
 
-it("agent A11, K7: a page is fetched over redirects as text; other answers are refused with an explanation", async () => {
+it("agent A11, K7: a page is fetched as text, across redirects; other answers are refused with an explanation", async () => {
   await using site = await startSite((request, response) => {
     const path = request.url ?? "";
     if (path === "/moved") response.writeHead(302, { location: "/page" }).end();

@@ -11,7 +11,7 @@ import { IMAGE_HINT, MAX_IMAGE_BYTES, type ParsedImage, parseImage } from "../pr
 import type { ImagePart, TextPart } from "../providers/message.ts";
 import { describeProblem } from "../tools/files/describe-problem.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { Workspace } from "../tools/tool-parts.ts";
+import type { OpenedEnvironment } from "../tools/tool-parts.ts";
 import { fetchPage } from "./fetch-page.ts";
 import { findReferences, type Reference } from "./find-references.ts";
 import { readGit } from "./read-git.ts";
@@ -30,8 +30,8 @@ const ASSUMED_WINDOW = 128_000;
 const IMAGE_NAME = /\.(?:png|jpe?g|gif|webp)$/i;
 
 export interface ReferenceParts {
-  workspace(signal: AbortSignal): Promise<Workspace>;
-  /** The folder that references must stay in; relative ones start there. */
+  openEnvironment(signal: AbortSignal): Promise<OpenedEnvironment>;
+  /** The folder that references must stay in, and that relative ones start from. */
   readonly folder: string;
   readonly guards: FileGuards;
   readonly readFile: Tool;
@@ -47,8 +47,8 @@ export interface ReferenceParts {
 type Added = { readonly text: string } | ImagePart;
 
 /**
- * Loads what the references in a person's message refer to, as parts to append to it; none if it has no references. A reference
- * that cannot be loaded is an error, so that no request is paid for a message that is not what the person meant.
+ * Loads what the references in a person's message name, as parts to append to the message. A reference that cannot be loaded is
+ * an error, so that the person does not pay for a request that lacks it.
  */
 export async function loadReferences(
   message: string,
@@ -88,7 +88,7 @@ export async function loadReferences(
   ];
 }
 
-/** Reports what the user did not write, and returns the note for the model. A page never is the user's text. */
+/** Reports text that the user did not write, and returns the note for the model. Web pages always count as such text. */
 function screen(source: string, added: Added, { notify, onUntrusted }: ReferenceParts): string {
   const isPage = source.startsWith("@url:");
   const injection = "type" in added ? undefined : findInjection(added.text, { isDocument: true });
@@ -118,7 +118,7 @@ async function load(
       if (Number.isInteger(reference.count) && reference.count >= 1 && reference.count <= MAX_COMMITS) break;
       throw refuse(`${reference.source} is not possible.`, `Write @git:N with N from 1 to ${MAX_COMMITS}.`);
   }
-  const { environment, files } = await parts.workspace(signal);
+  const { environment, files } = await parts.openEnvironment(signal);
   const root = await files.stat(parts.folder, signal);
   if (isFileProblem(root)) throw refuse(root.message, root.hint);
   const isSecret = (path: string): boolean => parts.guards.read(posix.join(root.path, path)) !== undefined;
@@ -128,14 +128,14 @@ async function load(
 
 type PathReference = Extract<Reference, { kind: "file" | "folder" }>;
 
-/** The facts of a path inside the workspace; undefined if a bare `@WORD` names nothing there. */
+/** The facts of a path inside the working folder; undefined if a bare `@WORD` names nothing there. */
 async function locate(
   reference: PathReference,
   parts: ReferenceParts,
   signal: AbortSignal,
 ): Promise<FileFacts | undefined> {
   const { path, source, isBare } = reference;
-  const { files } = await parts.workspace(signal);
+  const { files } = await parts.openEnvironment(signal);
   const wanted = /^[/~]/.test(path) ? path : posix.join(parts.folder, path);
   const [root, found] = await Promise.all([files.stat(parts.folder, signal), files.stat(wanted, signal)]);
   if (isFileProblem(root)) throw refuse(root.message, root.hint);
@@ -144,7 +144,7 @@ async function locate(
   if (isFileProblem(found)) throw refuse(`${source}: ${await describeProblem(files, found, signal)}`);
   if (found.path !== root.path && !found.path.startsWith(root.path === "/" ? "/" : `${root.path}/`))
     throw refuse(
-      `${source} is outside of the workspace ${root.path}.`,
+      `${source} is outside of the working folder ${root.path}.`,
       "Start Hermes in a folder that contains it.",
     );
   if (parts.guards.read(found.path) !== undefined)
@@ -165,7 +165,7 @@ async function loadFile(
   const found = await locate(reference, parts, signal);
   if (found === undefined) return undefined;
   if (IMAGE_NAME.test(found.path)) {
-    const { files } = await parts.workspace(signal);
+    const { files } = await parts.openEnvironment(signal);
     const file = await files.readBytes(found.path, MAX_IMAGE_BYTES, signal);
     if (isFileProblem(file)) throw refuse(`${source}: ${file.message}`, IMAGE_HINT);
     return requireImage(source, parseImage(file.bytes));
@@ -190,7 +190,7 @@ async function loadFolder(
 ): Promise<Added | undefined> {
   const found = await locate(reference, parts, signal);
   if (found === undefined) return undefined;
-  const { files } = await parts.workspace(signal);
+  const { files } = await parts.openEnvironment(signal);
   const listed = await files.list(found.path, { limit: MAX_ENTRIES }, signal);
   if (isFileProblem(listed)) throw refuse(`${reference.source}: ${listed.message}`, listed.hint);
   const names = listed.entries.map(
@@ -217,7 +217,7 @@ function requireImage(source: string, image: ParsedImage): ImagePart {
   throw refuse(`${source} cannot be sent as an image: ${image.problem}.`, IMAGE_HINT);
 }
 
-/** Warns above a quarter of the model's window, and refuses above one half. */
+/** Warns about references that take more than a quarter of the model's window, and refuses more than half of it. */
 function checkSize(
   added: readonly Added[],
   { contextTokens = ASSUMED_WINDOW, notify }: ReferenceParts,

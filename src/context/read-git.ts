@@ -5,14 +5,14 @@ import type { Reference } from "./find-references.ts";
 
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 2 * 1024 * 1024;
-/** Plain text, and no program that a repository configures for its diffs. */
+/** Makes git print plain text and run none of the programs that a repository configures for its diffs. */
 const GIT = "GIT_PAGER=cat GIT_OPTIONAL_LOCKS=0 git --no-pager -c color.ui=never -c core.fsmonitor=false";
 const DIFF = "--no-ext-diff --no-textconv";
 
 export interface GitParts {
   readonly environment: Environment;
   readonly folder: string;
-  /** Whether a file, given by its path in the repository, may hold credentials. Its changes are left out. */
+  /** Whether a file, given by its path in the repository, may hold credentials. Its changes are omitted. */
   isSecret(path: string): boolean;
 }
 
@@ -50,7 +50,7 @@ export async function readGit(
     }
     return { text: Buffer.concat(chunks).toString("utf8"), omitted: Math.max(size - MAX_BYTES, 0) };
   };
-  // The commits are named, because a log that leaves files out would go on to earlier commits instead.
+  // The commits are named, because a log that excludes files would show earlier commits in their place.
   const commits =
     reference.kind === "git" ? (await run(`log -${reference.count} --format=%H`)).text.split("\n") : [];
   const [list, show] = {

@@ -37,7 +37,7 @@ export interface SessionCompaction {
   readonly kept: number;
 }
 
-/** Compacts a session between two turns, however short it is. Throws if that would gain nothing or no summary was written. */
+/** Compacts a session between two turns, however short it is. Throws if that gains nothing or no summary could be written. */
 export async function compactSession(
   request: CompactSessionRequest,
   signal: AbortSignal,

@@ -34,7 +34,7 @@ export interface ConversationParts {
   readonly earlier: readonly Exchange[];
   readonly identity: ProcessIdentity;
   readonly model: FailoverModel;
-  /** Stored with the session once this model has answered; undefined when the session already has it. */
+  /** Stored with the session once this model has answered; undefined if the session already has this model. */
   readonly newModel: SessionModel | undefined;
   readonly reasoningEffort: ReasoningEffort | undefined;
   readonly maxOutputTokens: number | undefined;
@@ -47,7 +47,7 @@ export interface ConversationParts {
   readonly isTitleCut: boolean;
   redact(text: string): string;
   readonly clock: Clock;
-  /** How a turn compacts the conversation, which earlier compactions left in this state. */
+  /** How a turn compacts the conversation; `state` is what earlier compactions left. */
   createCompaction(state: CompactionState | undefined): Turn["compaction"];
   /** The state of the session's shell in its stored form; undefined until a command has run. */
   saveShell(): string | undefined;
@@ -83,7 +83,7 @@ export interface Conversation {
   steer(text: string): void;
   /** Takes back the notes that the model has not seen, so that they can be sent in another way. */
   takeUnseenSteers(): readonly string[];
-  /** Tells the model something about its environment after the next tool results, in this turn or a later one. */
+  /** Adds a fact about the environment for the model, after the next tool results in this turn or a later one. */
   tellModel(text: string): void;
   /** Why the model gave no answer at the end of the last turn; undefined if it answered. */
   failure(): ModelFailure | undefined;
@@ -213,7 +213,7 @@ export function createConversation(parts: ConversationParts): Conversation {
     storedShell = shell;
   }
 
-  /** Stores the model only after it has answered itself: an unknown model name would leave the session unusable. */
+  /** Stores the new model only after it has answered: with an unknown model name, the session could not be continued. */
   async function keepModel(turn: SessionTurn, answer: AgentEventOf<"assistant">): Promise<void> {
     if (newModel === undefined || !hasAnswered) return;
     if (answer.provider !== newModel.provider || answer.model !== newModel.model) return;
@@ -221,7 +221,7 @@ export function createConversation(parts: ConversationParts): Conversation {
     newModel = undefined;
   }
 
-  /** Reads the message before the undo: a transcript without a readable message is not changed. */
+  /** Reads the message before it undoes the turn: if no message can be read, nothing is changed. */
   async function undoLastTurn(signal: AbortSignal): Promise<UserMessage> {
     const history = store.history();
     const last = history
@@ -247,7 +247,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   };
 }
 
-/** The events that exchanges would have had as turns of this session; nobody was asked for them, so they cost nothing. */
+/** The events that the exchanges would have had as turns of this session. They cost nothing, because no request was made. */
 function eventsOf(exchanges: readonly Exchange[], { provider, model }: SessionDraft): AgentEvent[] {
   return exchanges.flatMap(({ parts, answer }): AgentEvent[] => {
     const turnId = randomUUID();

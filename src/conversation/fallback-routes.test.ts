@@ -24,7 +24,7 @@ describe("M6: the route of a fallback", () => {
       { provider: "openai-api", keys: [{ value: "openai" }, { value: "openai-2" }], contextTokens: 400_000 },
     ],
     [
-      "gets no key at an address that is not its provider's own",
+      "gets no key if its address is not that of its provider",
       { provider: "openai-api", model: "m", base_url: "https://proxy.example/v1" },
       { baseUrl: "https://proxy.example/v1", keys: [], addressKey: "fallback_providers.0.base_url" },
     ],

@@ -45,7 +45,7 @@ export function resolveFallback(settings: FallbackSettings, index: number, varia
   };
 }
 
-/** The settings with the address and key of an entry. What was set for another address does not apply to its own one. */
+/** The settings with the address and key of an entry. If the entry has an address, settings for another one do not apply. */
 function withEntry(
   settings: FallbackSettings,
   { provider, base_url, key_env }: FallbackEntry,

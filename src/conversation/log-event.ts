@@ -22,7 +22,7 @@ export function openEventLog(log: Log) {
       if (entry === undefined) return;
       pending.push(entry);
       if (event.type === "turn-end") flush();
-      else if (pending.length === 1) setImmediate(() => setImmediate(flush)); // a request is sent in the first one
+      else if (pending.length === 1) setImmediate(() => setImmediate(flush)); // the first one lets a request be sent
     },
     [Symbol.dispose]: flush,
   };

@@ -22,7 +22,7 @@ test(`A8: a session of ${scale.sessionTokens} tokens continues in a window of ${
   let step = 0;
   let turn = 0;
   let spoken = 0;
-  /** The shares of repeated tokens of the requests since the last compaction. */
+  /** For each request since the last compaction, the share of its tokens that the previous one contained. */
   let last: readonly { readonly hash: string; readonly tokens: number }[] = [];
   let repeated = 0;
   let sent = 0;

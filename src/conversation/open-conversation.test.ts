@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { storedSettings } from "../../test/support/route-settings.ts";
 import { scale } from "../../test/support/scale.ts";
 import { startScriptedServer } from "../../test/support/scripted-server.ts";
@@ -16,6 +17,7 @@ import { approvalsOptions } from "../policy/options.ts";
 import { createTrustedRules } from "../policy/rules/trusted-rules.ts";
 import type { ApiMode } from "../providers/routes/profiles.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
+import { defineTool, okJson } from "../tools/define-tool.ts";
 import type { ConversationRequest } from "./conversation-request.ts";
 import { openConversation } from "./open-conversation.ts";
 
@@ -207,6 +209,39 @@ test("D5: in a chat the model writes the title after the first answer, once, and
   expect(store.usage.ofSession(conversation.sessionId)).toMatchObject({ requests: 2, inputTokens: 9 });
   for await (const _ of conversation.say(say("hello there again"), NO_LIMITS, never));
   expect(server.requests.map(({ body }) => body.messages.length)).toEqual([2, 2, 4]);
+});
+
+test("K6: the results and errors of the tools that a surface adds are masked like those of all others", async () => {
+  const secret = "sk-proj-aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7d";
+  await using server = await startScriptedServer({
+    turns: [
+      {
+        when: "hello",
+        answers: [
+          { tools: ["kanban_show", "kanban_list"].map((name) => ({ name, input: {} })) },
+          { text: "hi" },
+        ],
+      },
+    ],
+  });
+  await using testHome = await openTestHome(`${server.url}/v1`, "chat_completions");
+  const request = testHome.request(undefined);
+  const input = z.object({});
+  const facts = { toolset: "kanban", description: "Reads.", input, mutates: false };
+  const tools = [
+    defineTool({ ...facts, name: "kanban_show", run: async () => okJson({ body: `use ${secret}` }, secret) }),
+    defineTool({ ...facts, name: "kanban_list", run: () => Promise.reject(new Error(`no ${secret}`)) }),
+  ];
+  const withTools = { ...request, surface: { ...request.surface, tools } };
+  await using conversation = await openConversation(withTools, never);
+  const events: AgentEvent[] = [];
+  for await (const event of conversation.say(say("hello"), NO_LIMITS, never)) events.push(event);
+  expect(server.requests).toHaveLength(2);
+  expect(JSON.stringify([events, server.requests.map(({ body }) => body)])).not.toContain(secret);
+  expect(events.flatMap((event) => (event.type === "tool-end" ? [event.text] : []))).toEqual([
+    expect.stringContaining('{"body":"use '),
+    expect.stringContaining('{"error":"no '),
+  ]);
 });
 
 function isAlive(pid: number): boolean {

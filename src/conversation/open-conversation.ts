@@ -30,7 +30,6 @@ import { openSessionStore, type SessionStore } from "../sessions/session-store.t
 import { createReadFile } from "../tools/files/read-file.ts";
 import { SeenFiles } from "../tools/files/seen-files.ts";
 import { parseTodos } from "../tools/todo.ts";
-import type { Tool } from "../tools/tool.ts";
 import { createTools } from "../tools/tool-table.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
 import type { ConversationRequest } from "./conversation-request.ts";
@@ -40,16 +39,16 @@ import { createPolicy } from "./gate/create-policy.ts";
 import { findPastWrites } from "./gate/past-writes.ts";
 import { withUntrustedNotes } from "./gate/untrusted-results.ts";
 import { warmGate } from "./gate/warm-gate.ts";
+import { openToolParts } from "./open-tool-parts.ts";
+import { loadPastTotals, type PastTotals, withoutSummary } from "./past-totals.ts";
 import { createVision, describeImages } from "./prompt/describe-images.ts";
 import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt/prompt-facts.ts";
+import { createSessionEnvironment, type SessionEnvironment } from "./session-environment.ts";
 import { findSessionRoute, isSameModel } from "./session-route.ts";
-import { openToolParts } from "./session-tools.ts";
-import { measureSoFar, type SoFar, withoutSummary } from "./so-far.ts";
 import { remainingBudget } from "./spending.ts";
 import { createBackgroundTitle } from "./titles/background-title.ts";
 import { createTitleModel } from "./titles/title-model.ts";
 import { createSummarizers, createTurnCompaction, findWindow } from "./turn-compaction.ts";
-import { createWorkspaceHolder, type WorkspaceHolder } from "./workspace-holder.ts";
 
 export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly model: {
@@ -60,20 +59,20 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly isResumed: boolean;
   /** What is stored about a resumed session. */
   readonly stored: SessionSummary | undefined;
-  /** The calls without a result of a last turn that a crash has cut off; undefined if the last turn has ended or runs. */
+  /** The calls without a result if a crash has cut off the last turn; undefined if that turn has ended or still runs. */
   readonly cutOff: readonly PendingCall[] | undefined;
-  /** What the model still sees in full of the conversation before this process opened it. */
+  /** The messages from before this process that no summary has replaced. */
   readonly past: readonly Message[];
-  readonly soFar: SoFar;
+  readonly pastTotals: PastTotals;
   /** Questions to a person. */
   readonly approvals: ApprovalQueue;
   /** The background jobs of the session with their current state. */
-  readonly jobs: WorkspaceHolder["jobs"];
-  /** Runs a command of the person as a call of the terminal tool, decided like one. The model is not told. */
+  readonly jobs: SessionEnvironment["jobs"];
+  /** Runs a command that the person typed as a call of the terminal tool, with the same decision. The model does not see it. */
   runCommand(command: string, signal: AbortSignal): AsyncGenerator<AgentEvent>;
   /**
-   * The parts to append to a message of a person: its images, and what its references name. A model that cannot see images
-   * gets descriptions of them.
+   * The parts to append to a person's message: its images and what its references name. For a model that cannot see images,
+   * they are described.
    */
   loadParts(text: string, images: readonly ImagePart[], signal: AbortSignal): Promise<UserMessage["parts"]>;
   /** Puts a file of this machine where the session's tools find it, and returns its path there. */
@@ -146,7 +145,7 @@ export async function openConversation(
       ...(resumed && { cwd: resumed.session.cwd }),
       task: environmentTask(environment.options.isolation, { session: id, task: request.task }),
     };
-    const holder = createWorkspaceHolder({
+    const ownEnvironment = createSessionEnvironment({
       environments: request.environments,
       request: inUse,
       isResumed: resumed !== undefined,
@@ -161,7 +160,7 @@ export async function openConversation(
     });
     const untrusted = createUntrustedSources();
     untrusted.load(resumed?.untrusted ?? []);
-    const spentBeside: AuxiliaryRequest[] = []; // stored with the turn that caused it
+    const spentBeside: AuxiliaryRequest[] = []; // requests of tools and references, stored at the end of their turn
     const describing = {
       settings,
       route,
@@ -172,7 +171,7 @@ export async function openConversation(
     };
     const ownParts = await openToolParts(
       request,
-      holder.workspace,
+      ownEnvironment.open,
       { owner: id, cwd: inUse.cwd },
       store,
       untrusted.add,
@@ -181,15 +180,16 @@ export async function openConversation(
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
       todos: parseTodos(store.findLastResult(id, "todo")),
+      added: surface.tools ?? [],
     });
     const noteUntrusted = { notify: environment.reporter.onNotice, onUntrusted: untrusted.add };
-    // Where the files of the project are: on this machine, the session's folder; elsewhere, where its shell starts.
+    // The project's folder: locally, that of the session; in other environments, the one in which the shell starts.
     const folder = environment.options.backend === "local" ? inUse.cwd : ".";
     const checkpoints = await openTurnCheckpoints(request, inUse.cwd, id);
-    const tools = new Map([
-      ...(request.usesContextFiles
+    const tools = new Map(
+      request.usesContextFiles
         ? withFolderHints(own, {
-            workspace: holder.workspace,
+            openEnvironment: ownEnvironment.open,
             folder,
             guards: ownParts.guards,
             shown: (resumed?.messages ?? []).flatMap((message) =>
@@ -200,9 +200,8 @@ export async function openConversation(
             notify: environment.reporter.onNotice,
             screen: (path, text) => screenContext(path, text, noteUntrusted),
           })
-        : own),
-      ...(surface.tools ?? []).map((tool): [string, Tool] => [tool.name, tool]),
-    ]);
+        : own,
+    );
     if (checkpoints !== undefined) for (const [name, tool] of tools) tools.set(name, checkpoints.guard(tool));
     const noted = withUntrustedNotes(tools, {
       untrusted,
@@ -242,7 +241,7 @@ export async function openConversation(
     });
     const reviews: ReviewCost[] = [];
     const policy = await createPolicy(request, {
-      cwd: holder.cwd,
+      cwd: ownEnvironment.cwd,
       inUse,
       model: model.current,
       knownTools: new Set(tools.keys()),
@@ -323,10 +322,10 @@ export async function openConversation(
           },
           state,
         ),
-      saveShell: holder.saveShell,
+      saveShell: ownEnvironment.saveShell,
       untrusted,
       onRequestSent() {
-        holder.warm();
+        ownEnvironment.warm();
         const terminal = tools.get("terminal");
         if (isGateWarm || terminal === undefined) return;
         isGateWarm = true;
@@ -334,7 +333,7 @@ export async function openConversation(
       },
       async onTurnEnd() {
         // Neither is awaited, so that the answer is not delayed.
-        holder.startRelease();
+        ownEnvironment.startRelease();
         title?.start();
         for (const one of spentBeside.splice(0))
           await store.usage.addRequest(id, one, AbortSignal.timeout(RECORD_WITHIN_MS));
@@ -348,16 +347,16 @@ export async function openConversation(
       stored: resumed?.session,
       cutOff: await findCutOff(store, resumed, signal),
       past: resumed === undefined ? [] : withoutSummary(resumed),
-      soFar: measureSoFar(store, id, resumed),
+      pastTotals: loadPastTotals(store, id, resumed),
       approvals: store.approvals,
-      jobs: holder.jobs,
+      jobs: ownEnvironment.jobs,
       runCommand(command, within) {
         const input = JSON.stringify({ command });
         const call = { type: "tool-call", callId: randomUUID(), tool: "terminal", input } as const;
         const isStored = store.list.find(id) !== undefined;
         const gate = createCallGate({
           ...gateParts,
-          // No text of the conversation caused what a person types, and the model does not see its result.
+          // Untrusted text of the conversation did not cause this command, and the model does not see its result.
           policy: { ...policy, untrusted: undefined },
           queue: isStored ? store.approvals : withoutSession(store.approvals),
         });
@@ -365,7 +364,7 @@ export async function openConversation(
       },
       async placeFile(path, within) {
         if (environment.options.backend === "local") return path;
-        const { files } = await holder.workspace(within);
+        const { files } = await ownEnvironment.open(within);
         const target = `~/received/${basename(dirname(path))}/${basename(path)}`;
         const placed = await files.write(target, await readFile(path), {}, within);
         if (isFileProblem(placed))
@@ -378,7 +377,7 @@ export async function openConversation(
           ? await (await import("../context/load-references.ts")).loadReferences(
               text,
               {
-                workspace: holder.workspace,
+                openEnvironment: ownEnvironment.open,
                 folder,
                 guards: ownParts.guards,
                 readFile: createReadFile(ownParts, new SeenFiles()),
@@ -400,7 +399,7 @@ export async function openConversation(
       async [Symbol.asyncDispose]() {
         await title?.[Symbol.asyncDispose]();
         await titleModel[Symbol.asyncDispose]();
-        await holder[Symbol.asyncDispose]();
+        await ownEnvironment[Symbol.asyncDispose]();
         await auxiliary[Symbol.asyncDispose]();
         await model[Symbol.asyncDispose]();
         store[Symbol.dispose]();
@@ -463,8 +462,6 @@ function withoutSession(queue: ApprovalQueue): ApprovalQueue {
     },
   };
 }
-
-/** The guards compare real paths, so folders of the settings count under both of their paths. */
 
 const SHOWS_SECRETS =
   "Text that looks like a secret is shown to the model, because security.redact_secrets is off. Known keys stay hidden.";

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
-/** A real store, and the tool that searches it. */
+/** A real session store, and the tool that searches it. */
 async function openLab(owner = "session-1") {
   const temp = await tempFolder();
   const store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(300_000));
@@ -128,7 +128,7 @@ it("C3: browse lists the latest sessions, without the current one", async () => 
   ]);
 });
 
-it("C3: the current session does not find itself", async () => {
+it("C3: a search does not find the current session", async () => {
   const temp = await tempFolder();
   using store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(300_000));
   const own = await converse(store, "the zebra again", "yes");

@@ -9,8 +9,8 @@ import type { PastMessage, PastSession, PastSessions } from "../tools/tool-parts
 const INPUT_CHARS = 500;
 
 /**
- * The read-only view of the store that tools get. Text of an earlier session is as untrusted as what that session has read, so
- * `onUntrusted` receives the name of each such session that is shown.
+ * The read-only view of the store for tools. An earlier session that read untrusted text is untrusted itself: `onUntrusted`
+ * receives the name of each such session whose text is shown.
  */
 export function createPastSessions(
   store: SessionStore,
@@ -67,7 +67,7 @@ function textOf(message: Exclude<Message, { role: "system" }>): string {
     .join(" ");
 }
 
-/** A search hit has no message number, so the message is found by its snippet, which it contains verbatim. */
+/** Search hits have no message number, so the message is found by its snippet, which is a verbatim part of it. */
 function numberOf(messages: readonly PastMessage[], role: string, snippet: string): number | undefined {
   const part = collapseWhitespace(snippet.replace(/^…|…$/g, ""));
   return messages.find((message) => message.role === role && collapseWhitespace(message.text).includes(part))

@@ -122,7 +122,7 @@ describe("a session keeps its server", () => {
       });
   });
 
-  test("under the model name that answered, which is not resolved as an alias again", () => {
+  test("with the model name that answered, without resolving it as an alias again", () => {
     const settings = storedSettings({ provider: "one", aliases: { fast: "big", big: "huge" } }, providers);
     const started = find({ settings, model: { model: "fast" } });
     expect(started.kept.model).toBe("big");

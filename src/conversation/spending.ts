@@ -5,7 +5,7 @@ import type { SessionUsage } from "../sessions/rows/session-usage.ts";
 export interface SpendingCaps {
   readonly session: number | undefined;
   readonly day: number | undefined;
-  /** Whether the model is billed at an unknown price. */
+  /** Whether the model costs money, but its price is unknown. */
   readonly isCostUnknown: boolean;
 }
 

@@ -49,7 +49,7 @@ test("A8: the open items of the plan are added to a summary, the finished ones a
   expect(parts.openTodos()).toEqual(["2 (in_progress): fix the bug", "3 (pending): write the test"]);
 });
 
-test("A8: auxiliary.compression names the first model that is asked for a summary; the model of the conversation is the second", async () => {
+test("A8: the model of auxiliary.compression is the first to be asked for a summary, the model of the conversation the second", async () => {
   const main = {
     provider: "mine",
     name: "m",
@@ -67,7 +67,7 @@ test("A8: auxiliary.compression names the first model that is asked for a summar
   await expect(wrong.summarizers[0]?.()).rejects.toMatchObject({ code: "provider-unknown" });
 });
 
-test("M1: a stated window makes a known one smaller, never larger", () => {
+test("M1: a stated window can only be smaller than the known one", () => {
   expect(findWindow(200_000, 8_000)).toBe(8_000);
   expect(findWindow(8_000, 200_000)).toBe(8_000);
   expect(findWindow(undefined, 8_000)).toBe(8_000);

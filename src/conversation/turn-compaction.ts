@@ -1,6 +1,6 @@
 import type { CompactionParts } from "../agent/compaction/compact-history.ts";
-import type { TurnCompaction } from "../agent/compaction/compactor.ts";
 import type { Summarizer } from "../agent/compaction/summarize.ts";
+import type { TurnCompaction } from "../agent/compaction/when-to-compact.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import type { RouteSettings, Variable } from "../providers/routes/choose-provider.ts";
 import { resolveRoute } from "../providers/routes/resolve-route.ts";
@@ -22,7 +22,7 @@ export interface CompactionSettings extends RouteSettings {
   };
 }
 
-/** The models that write summaries: the one for that purpose, if set, then the model of the conversation. */
+/** The models that write summaries: that of auxiliary.compression, if set, then that of the conversation. */
 export function createSummarizers(
   settings: CompactionSettings,
   main: () => Summarizer,

@@ -1,7 +1,7 @@
 import type { App } from "../app/app.ts";
 import { AppError } from "../lib/errors.ts";
 
-/** One finding: `fail` breaks something now, `warn` may break something later, `note` matters only in some setups. */
+/** One result of a check: `fail` breaks something now, `warn` may break something later, `note` matters only in some setups. */
 export interface Finding {
   readonly name: string;
   readonly status: "ok" | "note" | "warn" | "fail";
@@ -27,7 +27,7 @@ export interface CheckInput {
 
 export type Check = (input: CheckInput) => Promise<readonly Finding[]>;
 
-/** Turns a known failure of a check into its finding. */
+/** Turns a known failure of a check into a finding. */
 export async function orFinding(
   name: string,
   status: Finding["status"],

@@ -1,11 +1,11 @@
 import type { Check, CheckInput, Finding } from "./check.ts";
-import { checkBoards, checkProfiles, checkSessions } from "./data.ts";
-import { checkConfig, checkDisk, checkHome } from "./home.ts";
-import { checkFallbacks, checkKeys } from "./keys.ts";
-import { checkLocalSandbox } from "./local-sandbox.ts";
-import { checkModel } from "./model.ts";
-import { checkDocker, checkPodman, checkSingularity, checkSsh } from "./programs.ts";
-import { checkNode, checkRuns, checkSqlite } from "./runtime.ts";
+import { checkBoards, checkProfiles, checkSessions } from "./check-databases.ts";
+import { checkConfig, checkDisk, checkHome } from "./check-home.ts";
+import { checkFallbacks, checkKeys } from "./check-keys.ts";
+import { checkLocalSandbox } from "./check-local-sandbox.ts";
+import { checkModel } from "./check-model.ts";
+import { checkDocker, checkPodman, checkSingularity, checkSsh } from "./check-programs.ts";
+import { checkNode, checkRuns, checkSqlite } from "./check-runtime.ts";
 
 const CHECKS: readonly Check[] = [
   checkNode,
@@ -27,7 +27,7 @@ const CHECKS: readonly Check[] = [
   checkSsh,
 ];
 
-/** Checks this machine and one profile; every finding is one line for a person. */
+/** Runs all checks of this machine and of one profile. */
 export async function runChecks(input: CheckInput): Promise<readonly Finding[]> {
   return (await Promise.all(CHECKS.map((check) => check(input)))).flat();
 }

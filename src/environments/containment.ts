@@ -10,7 +10,7 @@ export interface Containment {
   readonly reason: string;
   /** Whether commands can signal processes of the host. */
   readonly sharesProcesses: boolean;
-  /** Classes of commands that the sandbox prevents, so that nobody needs to be asked about them. */
+  /** Classes of commands that fail in the sandbox and therefore need no approval. */
   readonly contains?: ReadonlySet<string>;
 }
 
@@ -36,8 +36,8 @@ export function describeContainment(options: TerminalOptions): Containment {
 }
 
 /**
- * Classes whose commands fail in the local sandbox. Its commands can still change and remove files of the project, so the
- * classes that do so keep asking.
+ * Classes of commands that fail in the local sandbox. Classes that change or remove files of the project are not among them,
+ * because that is possible inside.
  */
 function classesContainedBy(options: TerminalOptions): ReadonlySet<string> {
   const { local_sandbox, local_sandbox_network, local_sandbox_writable } = options;
@@ -63,7 +63,7 @@ export async function findOpeningInUse(
     import("./docker/lifecycle/find-sandbox.ts"),
     import("./docker/spec/spec-fields.ts"),
   ]);
-  const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // opening the environment reports the same notices
+  const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // the same notices are printed when the environment is opened
   try {
     const { engine, spec } = await createDockerRequest({ ...request, reporter }, signal);
     if (!spec.persistAcrossProcesses) return undefined;

@@ -52,7 +52,7 @@ export function environmentTask(
 
 /** The name of the environment in stored records: every process computes the same name for the same environment. */
 export function environmentKey({ options, task }: Pick<EnvironmentRequest, "options" | "task">): string {
-  // The files of a job in the sandbox are where only a sandbox sees them.
+  // A job in the local sandbox keeps its files where only the sandbox sees them.
   if (options.backend === "local") return options.local_sandbox === "off" ? "local" : "local:sandbox";
   if (options.backend !== "ssh") return `${options.backend}:${task}`;
   return `ssh:${options.ssh_user}@${options.ssh_host}:${options.ssh_port}`;

@@ -39,11 +39,11 @@ export interface CommandRequest {
   readonly variables?: Readonly<Record<string, string>>;
   /** Set as HERMES_COMMAND_ID in the command's processes, so that they can be found later; random unless given. */
   readonly mark?: string | undefined;
-  /** True once the command was moved to the background: it has no time limit then, and leaves the session as it is. */
+  /** True once the command was moved to the background: from then on it has no time limit and does not change the session. */
   readonly isDetached?: (() => boolean) | undefined;
   /** Send both streams as stdout, in the order in which they were written. */
   readonly mergeStderr?: boolean;
-  /** Receives each chunk as it arrives. A returned promise holds the command back until it settles. */
+  /** Receives each chunk as it arrives. A returned promise blocks the command's output until it settles. */
   onOutput(stream: OutputStream, bytes: Uint8Array): void | Promise<void>;
 }
 
@@ -81,10 +81,10 @@ export interface Environment extends AsyncDisposable {
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
   readonly busy: number;
   /**
-   * The same machine without the sandbox, if commands run in a sandbox of this machine. It runs what a person has allowed,
-   * and our programs that watch processes. Disposed with this environment.
+   * This machine outside the local sandbox; absent without one. It runs commands that the user has allowed to leave the
+   * sandbox, and our own programs that inspect processes. Disposed with this environment.
    */
   readonly outside?: Environment | undefined;
-  /** What the sandbox has to do with an error message, and what would allow it; undefined if it has nothing to do with it. */
+  /** Explains how the sandbox may have caused an error message, and how to allow the action; undefined if it is unrelated. */
   readonly explainRefusal?: ((message: string) => string | undefined) | undefined;
 }

@@ -12,14 +12,14 @@ export interface UsedFile {
   readonly followsLink: boolean;
 }
 
-/** What the programs of a command would read, write and contact, as far as their words show it. */
+/** What the programs of a command would read, write and contact, as far as their arguments reveal it. */
 export interface CommandEffects {
   readonly reads: readonly UsedFile[];
   readonly writes: readonly UsedFile[];
   readonly hosts: readonly string[];
 }
 
-/** Programs whose words are texts, so that an address among them is not contacted. */
+/** Programs that only print, search or edit their arguments: an address among them is not contacted. */
 const PRINTERS = new Set(
   "echo printf true false : test [ cd export set local declare alias grep egrep fgrep rg sed awk jq cat ls".split(
     " ",

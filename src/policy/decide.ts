@@ -11,6 +11,7 @@ import { checkReading, refuseUnreadable } from "./hardline/check-hardline.ts";
 import { dropHarmless } from "./harmless-findings.ts";
 import { findThreatToOwnProcess } from "./own-processes.ts";
 import type { Grant, OpenQuestion, Policy } from "./policy.ts";
+import { type ResolvedFile, resolveFiles } from "./resolved-files.ts";
 import { findAllowOrAskRule, findDenyRule } from "./rules/find-rule.ts";
 import { type RuleSubject, spellCommand } from "./rules/match-rule.ts";
 import { formatInFolder, type Rule } from "./rules/rule.ts";
@@ -18,7 +19,6 @@ import { formatInvocation, type Invocation } from "./shell-reader/invocation.ts"
 import { type CommandReading, readCommand } from "./shell-reader/read-command.ts";
 import { findTaintedEffects, type TaintedUse } from "./untrusted/tainted-call.ts";
 import { formatSources } from "./untrusted/untrusted-sources.ts";
-import { type NamedFile, nameFiles } from "./used-files.ts";
 
 /**
  * Decides about one call, in the order of DECISION_STEPS. Every surface uses this function; the steps before `yolo`
@@ -75,22 +75,22 @@ export async function decide(
     paths.map((path) => ({ path: locate(path, cwd), followsLink: true }));
   const [reads = [], writes = [], commandReads = [], commandWrites = []] = await Promise.all(
     [toFiles(effects.reads), toFiles(effects.writes), used.reads, used.writes].map((files) =>
-      nameFiles(files, roots, policy.resolveLinks),
+      resolveFiles(files, roots, policy.resolveLinks),
     ),
   );
-  // Files of a refused call are added too: a file that was not written is only judged once more.
+  // Files of a refused call are recorded too. The only cost is that such a file is inspected if it is run later.
   policy.written?.add([...writes, ...commandWrites].map(({ path }) => path));
-  const isLinked = ({ path, real }: NamedFile): boolean => path !== real;
+  const isLinked = ({ path, real }: ResolvedFile): boolean => path !== real;
   const isContained = ({ class: name }: Finding): boolean =>
     effects.leavesSandbox !== true && environment.contains?.has(name) === true;
   const ofCommands = [
     ...inspected.flatMap((command) => command.findings),
-    // Files under the paths in the text were already judged, together with the programs that use them.
+    // The paths as written were already classified, together with the programs that use them.
     ...classifyFiles(request.tool, commandReads.filter(isLinked), commandWrites.filter(isLinked), facts),
   ];
   const findings = [
     ...ofCommands.filter((finding) => !isContained(finding)),
-    ...(effects.leavesSandbox === true ? [leaving(inspected.map(({ text }) => text).join("\n"))] : []),
+    ...(effects.leavesSandbox === true ? [sandboxExit(inspected.map(({ text }) => text).join("\n"))] : []),
     ...classifyLinks(invocations, facts),
     ...classifyFiles(request.tool, reads, writes, facts),
   ];
@@ -114,7 +114,7 @@ export async function decide(
   if (denying !== undefined)
     return {
       ...deny("deny-rule", `The rule \`${denying.text}\` (${denying.layer}) forbids it.`),
-      ...source(denying),
+      ...ruleOf(denying),
     };
   const threat = environment.sharesProcesses ? findThreatToOwnProcess(readings, policy.ownPids) : undefined;
   if (threat !== undefined) return deny("own-processes", threat);
@@ -152,7 +152,7 @@ export async function decide(
       return allow("sandbox", environment.reason);
   }
   if (rule?.effect === "allow")
-    return { ...allow("rule", `The rule \`${rule.text}\` (${rule.layer}) allows it.`), ...source(rule) };
+    return { ...allow("rule", `The rule \`${rule.text}\` (${rule.layer}) allows it.`), ...ruleOf(rule) };
   const asking = [rule, ofClasses].filter((one) => one !== undefined);
   const [first] = asking;
   if (first === undefined) return { ...allow("rule", "No rule asks about it."), layer: "built-in" };
@@ -162,7 +162,7 @@ export async function decide(
   if (askingRule === undefined)
     return {
       ...allow("remembered", "A person allowed this kind of call for this session."),
-      ...source(first),
+      ...ruleOf(first),
       scope: "session",
     };
   const reason =
@@ -174,7 +174,7 @@ export async function decide(
   return review(request, policy, { askingRule, reason, subject }, signal);
 }
 
-/** Asks about a call that text of strangers could have caused; undefined if the later steps decide. */
+/** Asks about a call that untrusted text could have caused; undefined if the later steps decide. */
 async function judgeTainted(
   request: DecisionRequest,
   policy: Policy,
@@ -193,20 +193,20 @@ async function judgeTainted(
   const grant = await policy.useGrant(request.hash, signal);
   if (grant !== undefined) return allowByGrant(grant, rule, reason);
   if (policy.unattended === "deny")
-    return { ...deny("taint", `${reason} Nobody can be asked in this run.`), ...source(rule) };
+    return { ...deny("taint", `${reason} Nobody can be asked in this run.`), ...ruleOf(rule) };
   const words = uses.map((use) => USES[use]).join(", and ");
   return {
     question: {
       ...{ reason, rule: rule.text, layer: rule.layer, always: undefined },
       session: {
         rule: rule.text,
-        words: `every call that ${words}, whatever text of strangers the session reads`,
+        words: `every call that ${words}, whatever untrusted text the session reads`,
       },
     },
   };
 }
 
-/** Uses an approval that was given after the process that asked had ended. */
+/** Allows the call because of an approval that was given after the process that asked had exited. */
 function allowByGrant(
   { id: approvalId, answeredBy, scope }: Grant,
   rule: Pick<Rule, "text" | "layer">,
@@ -214,7 +214,7 @@ function allowByGrant(
 ): Decision {
   return {
     ...allow("person", `${reason} ${answeredBy} approved it.`),
-    ...source(rule),
+    ...ruleOf(rule),
     ...{ approvalId, answeredBy, scope },
   };
 }
@@ -232,7 +232,7 @@ async function review(
   let passedOn = "";
   if (policy.state.mode === "smart" && policy.review !== undefined) {
     const { verdict, reason: why, reviewer } = await policy.review(request, reason, signal);
-    const evidence = { ...source(askingRule), answeredBy: reviewer, scope: "once" } as const;
+    const evidence = { ...ruleOf(askingRule), answeredBy: reviewer, scope: "once" } as const;
     if (verdict === "approve")
       return { ...allow("reviewer", `${reason} The reviewer approved: ${why}`), ...evidence };
     if (verdict === "deny")
@@ -242,10 +242,10 @@ async function review(
   if (policy.unattended === "approve")
     return {
       ...allow("person", `${reason} Nobody can be asked, and the settings allow it in that case.`),
-      ...source(askingRule),
+      ...ruleOf(askingRule),
     };
   if (policy.unattended === "deny")
-    return { ...deny("person", `${reason} Nobody can be asked in this run.`), ...source(askingRule) };
+    return { ...deny("person", `${reason} Nobody can be asked in this run.`), ...ruleOf(askingRule) };
   // A rule of the user cannot answer a question of the administrator's rule.
   const exact = askingRule.layer === "managed" ? undefined : exactRule(subject);
   return {
@@ -259,7 +259,7 @@ async function review(
   };
 }
 
-/** The rule that allows exactly this command; only in this folder if the command names relative paths. */
+/** A rule that allows exactly this command. It is limited to this folder if the command names relative paths. */
 function exactRule({ commands, cwd }: RuleSubject): { rule: string; words: string } | undefined {
   const [command] = commands;
   const text = command?.text.trim();
@@ -281,18 +281,18 @@ function namesRelativePath(invocation: Invocation): boolean {
   return [...paths, ...pathLike].some((path) => !path.startsWith("/"));
 }
 
-function leaving(command: string): Finding {
+function sandboxExit(command: string): Finding {
   return { class: "sandbox-exit", effect: "runs outside the local sandbox", command };
 }
 
-/** Files of tools belong to the same classes as files of commands, under their own path and where links lead. */
+/** Classifies files as those of commands are classified, by the given path and by the path without symbolic links. */
 function classifyFiles(
   tool: string,
-  reads: readonly NamedFile[],
-  writes: readonly NamedFile[],
+  reads: readonly ResolvedFile[],
+  writes: readonly ResolvedFile[],
   facts: CommandFacts,
 ): readonly Finding[] {
-  const judge = (files: readonly NamedFile[], judgePath: typeof judgeRead): Finding[] =>
+  const judge = (files: readonly ResolvedFile[], judgePath: typeof judgeRead): Finding[] =>
     files.flatMap(({ path, real }) => {
       const match = judgePath(path, facts.cwd, facts) ?? judgePath(real, facts.cwd, facts);
       return match === undefined ? [] : [{ ...match, command: `${tool} ${path}` }];
@@ -300,7 +300,7 @@ function classifyFiles(
   return [...judge(reads, judgeRead), ...judge(writes, judgeWrite)];
 }
 
-/** A later write through a link would not show that it changes the settings of Hermes. */
+/** Creating a link to the settings of Hermes needs an answer, because a later write through the link would not name them. */
 function classifyLinks(invocations: readonly Invocation[], facts: CommandFacts): readonly Finding[] {
   return invocations
     .filter(({ name, remote }) => name === "ln" && !remote)
@@ -312,11 +312,11 @@ function classifyLinks(invocations: readonly Invocation[], facts: CommandFacts):
     });
 }
 
-function spellingsOf(files: readonly NamedFile[]): readonly string[] {
+function spellingsOf(files: readonly ResolvedFile[]): readonly string[] {
   return [...new Set(files.flatMap(({ path, real }) => [path, real]))];
 }
 
-/** The built-in classes as one rule; several classes are joined, so that an answer covers exactly these. */
+/** The classes of the findings as one rule, joined by `+`, so that an answer covers exactly these classes. */
 function toRule(findings: readonly Finding[]): Pick<Rule, "text" | "layer"> | undefined {
   const classes = [...new Set(findings.map((finding) => finding.class))];
   return classes.length === 0 ? undefined : { text: `${CLASS}${classes.join("+")}`, layer: "built-in" };
@@ -349,7 +349,7 @@ function joinEffects(effects: readonly string[]): string {
   return [...new Set(effects)].slice(0, 3).join(", and ");
 }
 
-function source({ text, layer }: Pick<Rule, "text" | "layer">): Pick<Decision, "rule" | "layer"> {
+function ruleOf({ text, layer }: Pick<Rule, "text" | "layer">): Pick<Decision, "rule" | "layer"> {
   return { rule: text, layer };
 }
 

@@ -1,4 +1,4 @@
-/** What a call would do, as far as its tool can determine it from the input. Rules and classes check these effects, never raw JSON. */
+/** What a call would do, as its tool determines it from the input. Rules and classes check these effects, never raw JSON. */
 export interface Effects {
   /** Shell commands that it would run. */
   readonly commands?: readonly string[];
@@ -37,7 +37,7 @@ export interface DecisionRequest {
   readonly effects: Effects;
   /** SHA-256 of the tool's name and its arguments in canonical JSON. */
   readonly hash: string;
-  /** One line that shows a person what would happen: the command, or the tool and its path. */
+  /** One line for a person about what would happen: the command, or the tool and its path. */
   readonly summary: string;
 }
 

@@ -71,20 +71,20 @@ it.each([
   expect(own.read(path)).toBeUndefined();
 });
 
-it("agent K5: the configuration of ssh may be changed, which asks; other public files beside keys may not", () => {
+it("agent K5: file tools may change the configuration of ssh, with an answer, but no other public file next to keys", () => {
   expect(own.write("/home/ann/.ssh/config")).toBeUndefined();
   for (const name of ["authorized_keys", "known_hosts", "id_ed25519.pub"])
     expect(own.write(`/home/ann/.ssh/${name}`), name).toContain("credentials");
   expect(own.write("/home/ann/.aws/config")).toContain("credentials");
 });
 
-it("agent K5: a profile uses its own files, and none of another profile except shared work", () => {
+it("agent K5: a profile may use its own files, and of other profiles only shared work", () => {
   expect(coder.read(`${HOME}/profiles/coder/SOUL.md`)).toBeUndefined();
   expect(coder.read(`${HOME}/profiles/writer/SOUL.md`)).toContain("belongs to the profile writer");
   expect(coder.write(`${HOME}/profiles/writer/cache/a`)).toBeUndefined();
 });
 
-it("agent K5: HERMES_WRITE_SAFE_ROOT limits changes, never reading, and does not open what is refused anyway", () => {
+it("agent K5: HERMES_WRITE_SAFE_ROOT limits changes but not reading, and does not permit what is refused anyway", () => {
   const limited = createFileGuards({ homes: [HOME], writeRoots: ["/srv/app", "/tmp"] });
   for (const path of ["/srv/app", "/srv/app/a/b", "/tmp/a"])
     expect(limited.write(path), path).toBeUndefined();
@@ -94,7 +94,7 @@ it("agent K5: HERMES_WRITE_SAFE_ROOT limits changes, never reading, and does not
   expect(limited.read("/home/ann/a")).toBeUndefined();
 });
 
-it("only files of the working folder, of temporary and of listed folders are sent, and none with secrets", () => {
+it("only files in the working folder, temporary folders and listed folders may be sent, and none with secrets", () => {
   const { send } = createFileGuards({
     homes: [HOME],
     writeRoots: [],
@@ -116,7 +116,7 @@ it("only files of the working folder, of temporary and of listed folders are sen
     expect(send(path), path).toBeDefined();
 });
 
-it("in a sandbox everything is sent but the files of its system", () => {
+it("from a sandbox, every file may be sent except those of its system", () => {
   const { send } = createFileGuards({ homes: [HOME], writeRoots: [] });
   for (const path of ["/workspace/a.pdf", "/srv/a.csv", "/root/a.txt"])
     expect(send(path), path).toBeUndefined();

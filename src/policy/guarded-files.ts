@@ -2,8 +2,8 @@ import { posix } from "node:path";
 import { findCredential, isEnvFile } from "./commands/sensitive-paths.ts";
 
 /**
- * The files that file tools and references never use, whatever a rule, an answer or yolo says; each method returns the
- * refusal for the model, undefined for other files. Commands that use the same files belong to the built-in classes.
+ * Refuses files that no rule, answer or yolo mode makes available to file tools and references. Each method returns the
+ * refusal for the model, or undefined if the file may be used. Commands that use such files fall into built-in classes.
  */
 export interface FileGuards {
   /** Takes a path without symbolic links. */
@@ -15,7 +15,7 @@ export interface FileGuards {
 }
 
 export interface GuardFacts {
-  /** The home of the profile; under more than one path if it is behind a link. */
+  /** The home of the profile; several paths if symbolic links lead to it. */
   readonly homes: readonly string[];
   /** The only folders in which files may be changed; empty means all. */
   readonly writeRoots: readonly string[];
@@ -23,13 +23,13 @@ export interface GuardFacts {
   readonly sendRoots?: readonly string[] | undefined;
 }
 
-/** Databases, trusted rules, checkpoints and hooks: changed only by Hermes, or its promises do not hold. */
+/** Databases, trusted rules, checkpoints and hooks. Only Hermes may change them. */
 const STATE = /(?:^|\/)[^/]+\.sqlite(?:-wal|-shm|-journal)?$|^(?:trusted-rules|checkpoints|hooks)(?:\/|$)/;
-/** Where the files that people have sent and what the agent has made are kept. */
+/** Folders with files that people have sent and files that the agent has created. */
 const SENDABLE = /^(?:cache|(?:.*\/)?workspaces|sandboxes)(?:\/|$)/;
 const SYSTEM =
   /^\/(?:etc|proc|sys|dev|boot|root\/\.[^/]+|var\/lib)(?:\/|$)|^\/(?:home|Users)\/[^/]+\/\.[^/]+(?:\/|$)/;
-/** What the agents of several profiles work on. */
+/** Folders that the agents of several profiles share. */
 const SHARED_WORK = /^(?:cache|logs|sandboxes|(?:.*\/)?workspaces)(?:\/|$)/;
 const SSH_CONFIG = /\/\.ssh\/config$/;
 
@@ -37,7 +37,7 @@ export function createFileGuards({ homes, writeRoots, sendRoots }: GuardFacts): 
   function refuse(path: string, isWrite: boolean): string | undefined {
     const kind = findCredential(path, { home: undefined, homes });
     const isCredential = kind === "secret" || (isWrite && kind === "public" && !SSH_CONFIG.test(path));
-    // It names no workaround, because there is none.
+    // The refusal names no alternative, because there is none.
     if (isCredential || isEnvFile(path))
       return `${path} may hold credentials, which file tools neither show nor change. Tell the user what you need from it.`;
     for (const home of homes) {

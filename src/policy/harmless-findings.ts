@@ -7,12 +7,12 @@ import type { Invocation } from "./shell-reader/invocation.ts";
 /** Whether the files of the project are now in the given state. */
 export type FileProbe = (state: HarmlessState, signal: AbortSignal) => Promise<boolean>;
 
-/** Programs that do not add to the uncommitted changes of the tree. */
+/** Programs that leave the working tree as it is. */
 const QUIET_PROGRAMS = /^(?:cd|pwd|echo|printf|true|test|\[|ls|)$/;
 const QUIET_GIT =
   /^(?:fetch|status|log|diff|show|branch|switch|checkout|reset|restore|clean|pull|rm|rev-parse)$/;
 
-/** Drops the findings that lose nothing in the present state of the files. */
+/** Drops findings about commands that lose nothing in the current state of the files. */
 export async function dropHarmless(
   findings: readonly Finding[],
   invocations: readonly Invocation[],
@@ -26,7 +26,7 @@ export async function dropHarmless(
   return findings.filter((_, at) => !results[at]);
 }
 
-/** Whether no other part of the command changes the state between the probe and the program that depends on it. */
+/** Whether the state lasts until the program runs: no other part of the command may change it after the probe. */
 function keepsState({ state }: HarmlessState, invocations: readonly Invocation[]): boolean {
   const written = invocations.flatMap(writtenBy);
   if (state !== "clean-tree") return !written.some((path) => /(?:^|\/)\.git(?:ignore|\/|$)/.test(path));

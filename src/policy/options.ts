@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseRule } from "./rules/rule.ts";
 
-/** A rule that could never match is refused when it is set. Which tools exist is only known to a session. */
+/** Refuses a rule that could never match. Names of tools are checked later, because only a session has the list of tools. */
 const rule = z
   .string()
   .min(1)

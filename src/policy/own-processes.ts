@@ -1,4 +1,4 @@
-import { ownArguments, ownCommand, RUNNERS } from "./commands/own-program.ts";
+import { hermesArguments, hermesCommand, RUNNERS } from "./commands/hermes-command.ts";
 import type { Invocation } from "./shell-reader/invocation.ts";
 import type { CommandReading } from "./shell-reader/read-command.ts";
 import { UNKNOWN } from "./shell-reader/scope.ts";
@@ -9,14 +9,14 @@ const FINDERS = ["pgrep", "pidof", "grep", "awk", "ps"];
 const LIFECYCLE = new Set(["stop", "restart", "uninstall", "update", "kill"]);
 const SERVICE_TOOLS = new Set(["systemctl", "service", "rc-service", "launchctl", "supervisorctl", "s6-svc"]);
 
-/** Verbs with which a person answers questions and changes rules; an agent must not answer its own questions. */
+/** Verbs that answer questions and change rules. They are for people: an agent must not answer its own questions. */
 const VERBS_OF_PERSONS: Readonly<Record<string, readonly string[]>> = {
   approvals: ["approve", "deny", "answer", "trust"],
   config: ["set", "unset", "edit"],
   kanban: ["answer"],
 };
 
-/** Variables that switch questions off, or that mark the commands of an agent. */
+/** Variables that disable questions or mark a command as one of an agent. */
 const OWN_VARIABLES = ["HERMES_YOLO_MODE", "HERMES_COMMAND_ID"];
 const SETTERS = new Set(["env", "sudo", "doas", "unset", "systemd-run"]);
 
@@ -36,8 +36,8 @@ export function findThreatToOwnProcess(
 }
 
 function answersForUser(invocation: Invocation): boolean {
-  const own = ownArguments(invocation);
-  // A copy of Hermes may have any name, so the verbs count for every program that is named by its path.
+  const own = hermesArguments(invocation);
+  // A copy of Hermes may have any name, so the verbs are checked for every program that is started by its path.
   const isNamedByPath = invocation.program.includes("/") || invocation.name === UNKNOWN;
   const args = own ?? (isNamedByPath || RUNNERS.test(invocation.name) ? invocation.args : undefined);
   if (args === undefined) return false;
@@ -68,8 +68,8 @@ function isThreat(invocation: Invocation, ownPids: readonly number[]): boolean {
     );
   if (SERVICE_TOOLS.has(name))
     return args.some((word) => LIFECYCLE.has(word)) && args.some((word) => OWN_NAMES.test(word));
-  const { noun, verb = "" } = ownCommand(invocation) ?? {};
-  // Other programs have a main.cjs with an `update` of their own.
+  const { noun, verb = "" } = hermesCommand(invocation) ?? {};
+  // Other programs may also have a main.cjs with an `update` command.
   const isCertain = name === "hermes" || args.some((word) => /(?:^|\/)hermes(?:-agent)?$/i.test(word));
   return (
     (noun === "gateway" && LIFECYCLE.has(verb)) || (isCertain && (noun === "update" || noun === "uninstall"))

@@ -6,10 +6,10 @@ import type { WrittenFiles } from "./written-by-session.ts";
 /** `manual`: a person answers. `smart`: a reviewer model answers first. `off`: nothing is asked. */
 export type ApprovalMode = "manual" | "smart" | "off";
 
-/** What a session may do. A surface may change it at any time; each decision reads it again. */
+/** What a session may do. It may change at any time, so each decision reads it again. */
 export interface PolicyState {
   mode: ApprovalMode;
-  /** Nothing is asked in this session; the steps before `yolo` still count. */
+  /** Nothing is asked in this session. The steps before `yolo` still apply. */
   isYolo: boolean;
   /** Only calls that change nothing may run. */
   isPlanning: boolean;
@@ -26,7 +26,7 @@ export interface EnvironmentPolicy {
   /** Whether processes of this Hermes can be reached from there. */
   readonly sharesProcesses: boolean;
   readonly home: string | undefined;
-  /** Classes of commands that cannot do there what they are asked about for. */
+  /** Classes of commands that the environment makes harmless, so that they need no answer there. */
   readonly contains?: ReadonlySet<string> | undefined;
 }
 
@@ -46,12 +46,12 @@ export interface Grant {
 /** Everything that a decision depends on. */
 export interface Policy {
   readonly state: Readonly<PolicyState>;
-  /** The rules of all layers that count in a folder, read again when their files change. */
+  /** The rules of all layers that apply in a folder. They are read again when their files change. */
   rules(cwd: string): Promise<readonly Rule[]>;
   readonly environment: EnvironmentPolicy;
   /** The working folder of the session's shell. */
   cwd(): string;
-  /** The folder that relative paths in rules start at; undefined if only the shell knows where it starts. */
+  /** The folder that relative paths in rules start at; undefined if it is the folder in which the shell starts. */
   readonly workspace?: string | undefined;
   /** The path without symbolic links; undefined where files are not on this machine. */
   readonly resolveLinks?: ((path: string) => Promise<string>) | undefined;
@@ -60,13 +60,13 @@ export interface Policy {
   /** The files that the session has written; undefined where files are not on this machine. */
   readonly written?: WrittenFiles | undefined;
   readonly hermesHome: string;
-  /** Where text of the conversation comes from that neither the user nor the project wrote. */
+  /** The sources of text in the conversation that neither the user nor the project wrote. */
   readonly untrusted?: (() => readonly string[]) | undefined;
   /** Process ids of this Hermes, which a command must not end. */
   readonly ownPids: readonly number[];
   /** Rules that a person has accepted for this session. */
   rememberedRules(): readonly string[];
-  /** Uses the approval that a person gave for this call after the process that asked had ended. */
+  /** Uses the approval that a person gave for this call after the process that asked had exited. */
   useGrant(hash: string, signal: AbortSignal): Promise<Grant | undefined>;
   readonly knownTools: ReadonlySet<string>;
   /** Asks the reviewer model; undefined if there is none. */
@@ -77,7 +77,7 @@ export interface Policy {
   readonly unattended: "deny" | "approve" | "ask";
 }
 
-/** A call that only a person may decide, with what an answer could add. */
+/** A call that only a person may decide, with the rules that an answer could add. */
 export interface OpenQuestion {
   readonly question: {
     readonly reason: string;

@@ -1,18 +1,18 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
-/** A longer file is hardly a script that an agent has just written. */
+/** A longer file is unlikely to be a script that an agent has just written. */
 const MAX_SCRIPT_BYTES = 256 * 1024;
 /** Older files are forgotten, so that a long session stays small. */
 const MAX_FILES = 2_000;
 
-/** The files that calls of one session have written, so that a file that is run later can be judged by its content. */
+/** The files that calls of one session have written. When a later call runs one of them, its content is inspected. */
 export interface WrittenFiles {
   add(paths: readonly string[]): void;
   /** The content of a file that the session has written; undefined for other files, for binary files and for long ones. */
   contentOf(path: string): string | undefined;
 }
 
-/** Reads files of this machine. `past` lists the files of earlier processes of the session, and is read on the first use. */
+/** For files on this machine. `past` lists the files of earlier processes of the session; it is called on the first use. */
 export function createWrittenFiles(past: () => readonly string[]): WrittenFiles {
   let written: Set<string> | undefined;
   const known = (): Set<string> => {
@@ -34,7 +34,7 @@ export function createWrittenFiles(past: () => readonly string[]): WrittenFiles 
   };
 }
 
-/** Reads synchronously: a decision reads a few small files at most, and its steps are synchronous. */
+/** Synchronous like the steps that use it; a decision reads a few small files at most. */
 function readShortText(path: string): string | undefined {
   let descriptor: number | undefined;
   try {

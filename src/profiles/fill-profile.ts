@@ -4,12 +4,12 @@ import { readTextFile, writeFileAtomic } from "../lib/files/files.ts";
 import { exists, listNames } from "../lib/files/unless-missing.ts";
 import type { Profile } from "./profile.ts";
 
-/** What a new profile copies from another one. */
+/** What to copy from another profile into a new one. */
 export interface CloneOptions {
   readonly source: Profile;
-  /** Copies everything except history, instead of only settings, secrets, persona, skills and memories. */
+  /** Whether to copy everything except history, or only settings, secrets, persona, skills and memories. */
   readonly everything: boolean;
-  /** Copies the messaging accounts too. Off by default: two profiles with one bot token would compete for its messages. */
+  /** Whether to copy the messaging accounts. Two profiles with the same bot token would compete for its messages. */
   readonly channels: boolean;
 }
 
@@ -17,7 +17,7 @@ const CLONED = ["config.yaml", ".env", "SOUL.md", "skills", "memories/MEMORY.md"
 /** History, caches, runtime files and files that identify the profile. */
 const NEVER_CLONED =
   /^(profile-id|profiles|active_profile|sessions|sessions\.sqlite.*|state\.db.*|board\.sqlite.*|kanban|kanban\.db.*|backups|state-snapshots|checkpoints|cron|logs|cache|sandboxes|processes\.json|gateway.*|auth\.json|.*\.lock)$/;
-/** Blocks of config.yaml without which a new profile cannot call a model. */
+/** The blocks of config.yaml that a new profile needs to call a model. */
 const MODEL_BLOCKS = ["model", "fallback_providers", "providers"];
 const CHANNEL_WORDS =
   "TELEGRAM|DISCORD|SLACK|WHATSAPP|SIGNAL|MATRIX|MATTERMOST|EMAIL|SMS|TWILIO|IRC|XMPP|TEAMS|FEISHU|LARK|DINGTALK|WECOM|WEIXIN|QQ|LINE|HOMEASSISTANT|HASS|BLUEBUBBLES|NTFY|MQTT|GOOGLE_CHAT|WEBHOOK|GATEWAY";

@@ -9,7 +9,7 @@ import { findProfileId } from "./profile-id.ts";
 
 const pendingRename = z.strictObject({ from: z.string(), to: z.string(), id: z.string() });
 
-/** The journal of a rename. It is stored next to the profiles from before the first change until after the last. */
+/** The journal of a rename, stored before its first change and removed after its last. */
 export type PendingRename = z.infer<typeof pendingRename>;
 
 /** Finds an unfinished rename, whose process may have exited. */
@@ -38,7 +38,7 @@ export async function dropPendingRename(root: string): Promise<void> {
   await rm(journal(root), { force: true });
 }
 
-/** The current name of the profile, old or new; undefined if it has neither, so that nothing is left to finish. */
+/** The current name of the renamed profile; undefined if it has neither of the two names, for instance because it was deleted. */
 export async function nameOfRenamed(
   root: string,
   { from, to, id }: PendingRename,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createFileOnce, ensurePrivateFolder, readTextFile } from "../lib/files/files.ts";
 import type { Profile } from "./profile.ts";
 
-/** The id is random and never copied, so that a renamed profile keeps its sandboxes and a clone does not inherit them. */
+/** The id is never copied, so that a renamed profile keeps its sandboxes and a clone does not get them. */
 export const PROFILE_ID_FILE = "profile-id";
 
 /** The profile's id, created on first use. Concurrent first uses get the same id. */
@@ -15,7 +15,7 @@ export async function ensureProfileId(profile: Profile): Promise<string> {
   return id.trim();
 }
 
-/** The profile's id, or undefined when it was not created yet. */
+/** The profile's id; undefined if it has not been created yet. */
 export async function findProfileId(profile: Profile): Promise<string | undefined> {
   return (await readTextFile(join(profile.home, PROFILE_ID_FILE)))?.trim() || undefined;
 }

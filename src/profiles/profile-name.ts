@@ -5,7 +5,7 @@ import { shorten } from "../lib/text/shorten.ts";
 export const DEFAULT_PROFILE = "default";
 
 const PATTERN = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-/** Names that would be misleading in a path or on a command line. */
+/** Names that would mislead in a path or on a command line. */
 const RESERVED = new Set(["hermes", "test", "tmp", "root", "sudo"]);
 
 /** Normalises a profile name; throws for a text that is not a valid folder name. */

@@ -54,7 +54,7 @@ export async function resolveProfile(choice: ProfileChoice): Promise<Profile> {
   return requireProfile(root, active, "Choose another with `hermes profile use NAME`.");
 }
 
-/** The profile of that name; throws when it does not exist. */
+/** The profile of that name. Throws if it does not exist. */
 export async function requireProfile(root: string, text: string, hint?: string): Promise<Profile> {
   const profile = profileAt(root, parseProfileName(text));
   if (profile.name !== DEFAULT_PROFILE && !(await isFolder(profile.home))) {
@@ -98,7 +98,7 @@ export async function isFolder(path: string): Promise<boolean> {
   return (await statOrUndefined(path))?.isDirectory() ?? false;
 }
 
-/** Refuses a home that another user owns: its settings could make us run that user's commands. */
+/** Throws if another user owns the home, because its settings could make us run that user's commands. */
 async function requireOwnFolder(path: string): Promise<void> {
   const found = await statOrUndefined(path);
   if (found === undefined) return;

@@ -18,7 +18,7 @@ interface Size {
   readonly height: number;
 }
 
-/** Checks an image by its first bytes, without decoding it. File names are not trusted: providers compare the content. */
+/** Checks an image by its first bytes, without decoding it. The file name does not count, because providers check the content. */
 export function parseImage(bytes: Uint8Array): ParsedImage {
   const { length } = bytes;
   if (length === 0) return { problem: "it is empty" };
@@ -61,7 +61,7 @@ function readSize(sizeOf: (data: Buffer) => Size | undefined, data: Buffer): Siz
   }
 }
 
-/** The first bytes of image files, as Latin-1, and where each format has its size. */
+/** The first bytes of image files, as Latin-1, and how to read the size of the image. */
 const FORMATS: readonly {
   readonly mediaType: string;
   readonly signature: string;
@@ -83,7 +83,7 @@ function gifSize(data: Buffer): Size {
   return { width: data.readUInt16LE(6), height: data.readUInt16LE(8) };
 }
 
-/** Skips segments up to a start of frame, which has the size. */
+/** Skips segments up to a start of frame, which contains the size. */
 function jpegSize(data: Buffer): Size | undefined {
   for (let at = 2; at < data.length; ) {
     if (data.readUInt8(at) !== 0xff) return undefined;

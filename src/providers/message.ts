@@ -66,7 +66,7 @@ export function toolCallsOf(message: AssistantMessage): ToolCallPart[] {
   return message.parts.filter((part) => part.type === "tool-call");
 }
 
-/** What a person has typed as a message, without the texts that its references have added. */
+/** The part of a message that a person typed, without what its references added. */
 export function firstTextOf({ parts }: UserMessage): string {
   return parts.find((part) => part.type === "text")?.text ?? "";
 }

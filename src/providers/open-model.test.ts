@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { storedSettings } from "../../test/support/route-settings.ts";
 import { startScriptedServer } from "../../test/support/scripted-server.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
-import { openHttpClient } from "../lib/http/http.ts";
+import { openHttpClient } from "../lib/http/http-client.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { openModel } from "./open-model.ts";
 import { ask, collect, createTestSignal, messageOf } from "./provider.contract.ts";
@@ -42,21 +42,18 @@ it.each([
   ["openrouter", "anthropic/claude-sonnet-4.5", true, true],
   ["openrouter", "openai/gpt-5", false, true],
   ["mistral", "mistral-large-latest", false, false],
-])(
-  "%s with %s gets cache markers: %s, and is asked for its usage: %s",
-  async (provider, name, marks, asks) => {
-    await using server = await startScriptedServer({ answers: [{ text: "Hi." }] });
-    const model = { provider, default: name, base_url: `${server.url}/v1` };
-    const opened = await openModel(
-      resolveRoute(storedSettings(model), {}, () => undefined),
-      options,
-    );
-    messageOf(await collect(opened.stream(ask("hi"), createTestSignal())));
-    const body = server.requests[0]?.body ?? {};
-    expect(JSON.stringify(body).includes("cache_control")).toBe(marks);
-    expect("stream_options" in body).toBe(asks);
-  },
-);
+])("%s with %s: cache markers %s, usage requested %s", async (provider, name, marks, asks) => {
+  await using server = await startScriptedServer({ answers: [{ text: "Hi." }] });
+  const model = { provider, default: name, base_url: `${server.url}/v1` };
+  const opened = await openModel(
+    resolveRoute(storedSettings(model), {}, () => undefined),
+    options,
+  );
+  messageOf(await collect(opened.stream(ask("hi"), createTestSignal())));
+  const body = server.requests[0]?.body ?? {};
+  expect(JSON.stringify(body).includes("cache_control")).toBe(marks);
+  expect("stream_options" in body).toBe(asks);
+});
 
 it("a route to a script opens a model that answers from the file", async () => {
   await using folder = await tempFolder();

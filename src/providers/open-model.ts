@@ -1,4 +1,4 @@
-import type { HttpClient } from "../lib/http/http.ts";
+import type { HttpClient } from "../lib/http/http-client.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { CacheTtl } from "./anthropic/cache-markers.ts";
 import type { Model } from "./provider.ts";
@@ -8,7 +8,7 @@ import type { Route } from "./routes/resolve-route.ts";
 export interface OpenModelOptions {
   readonly http: HttpClient;
   readonly clock: Clock;
-  /** How long Anthropic caches the prompt. An hour costs more, and pays off where the user pauses between turns. */
+  /** How long Anthropic caches the prompt. An hour costs more, but pays off if the user pauses between turns. */
   readonly cacheTtl: CacheTtl;
 }
 

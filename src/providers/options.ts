@@ -66,7 +66,7 @@ export const modelCatalogOptions = z.strictObject({
     .number()
     .min(0)
     .default(24)
-    .meta({ description: "How long the list of models that a server gave is used before it is asked again" }),
+    .meta({ description: "How long a server's list of models is used before it is fetched again" }),
 });
 
 /** Key `providers`: servers by name. They name the variable of a key, and never contain the key itself. */

@@ -84,7 +84,9 @@ export function providerContract(
   { noReasoning, noUsage }: ContractDifferences = {},
 ): void {
   it("streams text in pieces and ends with the complete message", async () => {
-    await using lab = await open({ answers: [{ text: "Hello, how are you today?", chunk: 5 }] });
+    await using lab = await open({
+      answers: [{ text: "Hello, how are you today?", chunk: 5, delay_ms: 20 }],
+    });
     const events = await collect(lab.model.stream(ask("hi"), createTestSignal()));
     expect(events[0]?.type).toBe("request-sent");
     const deltas = ofType(events, "text-delta");

@@ -65,13 +65,13 @@ export function addUsage(one: Usage, other: Usage): Usage {
   return sums;
 }
 
-/** Why a model stopped; `length` is its output limit, `window` is the end of its context window. */
+/** Why a model stopped; `length` means at its output limit, `window` at the end of its context window. */
 export const FINISH_REASONS = ["stop", "tool-calls", "length", "window", "content-filter", "other"] as const;
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /**
- * Every way a request can fail, and what may help: `retriable` to send it again unchanged, `rotates` to use another key
- * of the same provider, `fallsBack` to use another provider. A conversation that is too long or refused never moves.
+ * Every way a request can fail, and what may help: `retriable`, to send it again unchanged; `rotates`, to use another key of the
+ * same provider; `fallsBack`, to use another provider. A conversation that is too long or refused goes to no other provider.
  */
 export const FAILURE_KINDS = {
   aborted: { retriable: false, rotates: false, fallsBack: false },

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type Misbehaviour, startScriptedServer } from "../../test/support/scripted-server.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
-import { openHttpClient } from "../lib/http/http.ts";
+import { openHttpClient } from "../lib/http/http-client.ts";
 import { type Clock, systemClock } from "../lib/time/clock.ts";
 import { ask, collect, createTestSignal, lastOf, messageOf, ofType } from "./provider.contract.ts";
 import type { Model, ModelEvent, ModelFailure } from "./provider.ts";
@@ -37,7 +37,7 @@ const ANSWER = { text: "Some text.", tools: [{ name: "terminal", input: { comman
 export function wireContract(
   open: (options: WireOptions) => Model,
   format: {
-    /** Number of events before the first piece of text; `beforeInput` is the same for a call's input. */
+    /** The number of events before the first piece of text; `beforeInput`: before the first piece of a call's input. */
     readonly beforeText: number;
     readonly beforeInput: number;
     readonly errorEvent: unknown;
@@ -130,7 +130,7 @@ export function wireContract(
   });
 
   it.each(["end", "destroy"] as const)(
-    "M7: an answer that ends in the middle of its text (%s) is cut, and its text counts as seen",
+    "M7: an answer that ends in the middle of its text (%s) is cut, and its text counts as shown",
     async (how) => {
       const failure = await failureOf({ type: "cut", after: format.beforeText + 2, how });
       expect(failure).toMatchObject({ kind: "cut", sawText: true, droppedTools: [] });
@@ -216,30 +216,33 @@ export function wireContract(
       ["before its headers", "nothing", false],
       ["after its headers", "headers", false],
       ["after some text", format.beforeText + 2, true],
-    ] as const)("%s is abandoned after the stale timeout, not before", async (_, after, sawText) => {
-      const clock = new TurnableClock();
-      await using lab = await openLab({ type: "hang", after }, { answers: [ANSWER] }, clock);
-      const events: ModelEvent[] = [];
-      let ended = false;
-      const collecting = (async () => {
-        for await (const event of lab.model.stream(ask("hi"), createTestSignal())) events.push(event);
-        ended = true;
-      })();
-      await pollUntil(() => lab.server.requests.length === 1 && clock.sleeping > 0);
-      await pollUntil(() => ofType(events, "text-delta").length > 0 || !sawText);
-      await delay(200); // until everything written before the silence is read
-      await clock.advance(179_000);
-      await delay(50);
-      expect(ended).toBe(false);
-      // If the text was read only now, the silence has just started.
-      for (let seconds = 0; !ended && seconds < 200; seconds += 2) {
-        await clock.advance(2_000);
-        await delay(5);
-      }
-      await collecting;
-      expect(lastOf(events)).toMatchObject({ failure: { kind: "stalled", sawText } });
-      await pollUntil(() => lab.server.requests[0]?.closedEarly === true);
-    });
+    ] as const)(
+      "a server that goes silent %s is abandoned after the stale timeout, not before",
+      async (_, after, sawText) => {
+        const clock = new TurnableClock();
+        await using lab = await openLab({ type: "hang", after }, { answers: [ANSWER] }, clock);
+        const events: ModelEvent[] = [];
+        let ended = false;
+        const collecting = (async () => {
+          for await (const event of lab.model.stream(ask("hi"), createTestSignal())) events.push(event);
+          ended = true;
+        })();
+        await pollUntil(() => lab.server.requests.length === 1 && clock.sleeping > 0);
+        await pollUntil(() => ofType(events, "text-delta").length > 0 || !sawText);
+        await delay(200); // until everything written before the silence is read
+        await clock.advance(179_000);
+        await delay(50);
+        expect(ended).toBe(false);
+        // If the text was read only now, the silence has just started.
+        for (let seconds = 0; !ended && seconds < 200; seconds += 2) {
+          await clock.advance(2_000);
+          await delay(5);
+        }
+        await collecting;
+        expect(lastOf(events)).toMatchObject({ failure: { kind: "stalled", sawText } });
+        await pollUntil(() => lab.server.requests[0]?.closedEarly === true);
+      },
+    );
   });
 
   it("A6: an answer that never ends is abandoned after the request timeout", async () => {
@@ -285,7 +288,7 @@ export function wireContract(
     for (let round = 0; round < 3; round++) {
       messageOf(await collect(lab.model.stream(ask("hi"), createTestSignal())));
       await pollUntil(() => lab.server.requests[round]?.answeredAt !== undefined);
-      await delay(200); // like a pause of the user, or a tool that runs
+      await delay(200); // as long as a pause of the user or a running tool
     }
     expect(lab.server.requests.map(({ connection }) => connection)).toEqual([1, 1, 1]);
     expect(lab.server.requests.map(({ closedEarly }) => closedEarly)).toEqual([false, false, false]);
@@ -294,7 +297,7 @@ export function wireContract(
   it("ids that a server uses twice are made unique in the conversation", async () => {
     const answers = [{ tools: [{ name: "terminal", input: {} }], times: 2 }];
     await using first = await openLab(undefined, { answers });
-    await using second = await openLab(undefined, { answers }); // its ids start from the beginning again
+    await using second = await openLab(undefined, { answers }); // its ids start again from the first one
     const message = messageOf(await collect(first.model.stream(ask("hi"), createTestSignal())));
     const [call] = message.parts;
     if (call?.type !== "tool-call") throw new Error("no call");

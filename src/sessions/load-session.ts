@@ -56,7 +56,7 @@ interface AnchorRow {
   readonly output_tokens: number | null;
 }
 
-/** Tools and system prompt; what follows in a prefix changes with a compaction. */
+/** The tools and the system prompt; a compaction changes the rest of a prefix. */
 const FIXED_HASHES = 2;
 
 /** The cost of each query depends on the length of the session, not of the store; a test checks the query plans. */
@@ -89,7 +89,7 @@ export function createSessionLoader(
   const findAnchor = database.prepare<AnchorRow>(LOAD_SQL.anchor);
   const readCompaction = createCompactionReader(database);
 
-  /** The size of the conversation at the last request that the provider counted; undefined if a compaction replaced it. */
+  /** The size of the conversation as the provider last counted it; undefined if a compaction has replaced that part. */
   function findSize(
     row: SessionRow,
     rows: readonly MessageRow[],
@@ -166,7 +166,7 @@ export function callsByMessage(rows: readonly CallRow[]): ReadonlyMap<number, re
   return calls;
 }
 
-/** A message of the conversation and its row. The text of a damaged message says that it cannot be read. */
+/** A message of the conversation and its row. The text of a damaged message is a sentence that says so. */
 export interface OrderedMessage<Row> {
   readonly row: Row;
   readonly message: UserMessage | AssistantMessage | ToolMessage;

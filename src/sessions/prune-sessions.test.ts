@@ -48,7 +48,7 @@ test("D4: old sessions whose last turn has ended can be pruned, by source, and a
 });
 
 test.each(["a new file", "a file of an earlier version"])(
-  "D4: %s becomes smaller after sessions were deleted, and keeps the others",
+  "D4: %s becomes smaller after sessions are deleted, and the other sessions stay",
   async (kind) => {
     await using folder = await tempFolder();
     const path = folder.file("s.sqlite");

@@ -80,7 +80,7 @@ test("an ambiguous prefix is refused with the candidates, an unknown name with t
   expect(() => lab.resolve({ resume: "" })).toThrow(expect.objectContaining({ code: "session-not-found" }));
 });
 
-test("M5: a title means the session with exactly this title, never another one with the same words", async () => {
+test("M5: a title selects the session with exactly this title, never one that only contains the same words", async () => {
   await using lab = await openLab();
   const first = await lab.add({ title: "plan" });
   const second = await lab.add({ title: "plan" });
@@ -93,7 +93,7 @@ test("M5: a title means the session with exactly this title, never another one w
   );
 });
 
-test("D4: an archived session is never the latest one, and a new message brings it back", async () => {
+test("D4: an archived session is never the latest one; a new message restores it", async () => {
   await using lab = await openLab();
   const first = await lab.add();
   const second = await lab.add({ title: "done" });

@@ -30,7 +30,7 @@ export function resolveSession(sessions: SessionList, choice: SessionChoice): Se
     : requireTitled(sessions, choice.continue);
 }
 
-/** Includes one-shot runs: `-c` right after a one-shot run means that run. */
+/** Includes one-shot runs, because `-c` right after a one-shot run continues that run. */
 function requireLatest(sessions: SessionList, cwd: string | undefined): SessionSummary {
   const [newest] = sessions.list({ without: INTERNAL_SOURCES, cwd, archived: false, limit: 1 });
   if (newest !== undefined) return newest;

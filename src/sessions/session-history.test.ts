@@ -102,7 +102,7 @@ test("D2: an undone turn leaves the history and its expected prefix, stays searc
   expect(lab.texts(id)).toEqual([...ONE, ...TWO]);
 });
 
-test("D2: after an undo the model may use its call ids again, and the replaced turn is not restored", async () => {
+test("D2: after an undo the model may reuse its call ids, and a replaced turn cannot be restored", async () => {
   await using lab = await openLab();
   const id = await twoTurns(lab.store);
   await lab.undo(id, 1, own, never);
@@ -135,7 +135,7 @@ test.each([
   { at: 5, kept: ONE },
   { at: 2, kept: [...ONE.slice(0, 4), "[No answer: the session was branched here.]"] },
   { at: 3, kept: [...ONE.slice(0, 4), "[No answer: the session was branched here.]"] },
-  { at: 6, kept: ONE }, // a message of the user: another one can take its place
+  { at: 6, kept: ONE }, // a user message is dropped, so that another one can take its place
 ])("D2: a branch at message $at keeps complete calls and can be continued", async ({ at, kept }) => {
   await using lab = await openLab();
   const parent = await twoTurns(lab.store);
@@ -187,7 +187,7 @@ test("D2: a branch survives its parent, and a search finds shared text once", as
   expect(await lab.store.checkIntegrity()).toEqual([]);
 });
 
-test("D2: while a turn runs in another process, nothing of its session is undone or branched", async () => {
+test("D2: while a turn runs in another process, its session can be neither undone nor branched", async () => {
   await using lab = await openLab();
   const id = await converse(lab.store, "hello", "hi");
   await using child = startChild(CHILD, "hold", { path: lab.path, id });
@@ -242,7 +242,7 @@ test("M5: a damaged message is replaced by one sentence, and the rest of the ses
   expect(lab.texts(id)).toEqual([]);
 });
 
-test("M5: a process that branches, undoes and restores is killed at any time, and every history stays complete", {
+test("M5: every history stays complete when a process that branches, undoes and restores is killed at any time", {
   timeout: 600_000,
 }, async () => {
   await using lab = await openLab();

@@ -33,11 +33,11 @@ export interface SessionCounts {
   readonly turns: number;
 }
 
-/** How far a session has come. */
+/** How much a session has done so far. */
 export interface SessionProgress {
   /** Turns that were not undone. */
   readonly turns: number;
-  /** Calls that have ended, also those of undone turns. */
+  /** Calls that have ended, including those of undone turns. */
   readonly calls: number;
 }
 

@@ -111,7 +111,7 @@ function play(script: typeof turns extends fc.Arbitrary<infer Value> ? Value : n
   return { events, messages, prefix, open: script.at(-1)?.ended === false };
 }
 
-test("any valid conversation loads back as a reference model predicts, in the same and in another store", async () => {
+test("any valid conversation loads as a reference model predicts, from the same and from another store", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   using store = await openSessionStore(path, {}, never);

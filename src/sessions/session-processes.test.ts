@@ -94,7 +94,7 @@ test("A1: a second process on one session is refused with the holder's pid; afte
   const own = await readOwnIdentity(never);
   await expect(store.acquireTurn(id, own, never)).rejects.toMatchObject({
     code: "session-busy",
-    message: expect.stringMatching(new RegExp(`process ${child.pid} on this machine since 20\\d\\d-`)),
+    message: expect.stringMatching(new RegExp(`process ${child.pid} on this machine since \\d\\d:\\d\\d`)),
   });
   await child.kill();
   await using turn = await store.acquireTurn(id, own, never);
@@ -110,7 +110,7 @@ test("a replaced holder can no longer write, and its lost signal aborts", async 
   const own = await readOwnIdentity(never);
   await using turn = await store.acquireTurn(id, own, never);
   await turn.record(turnStart("t2", "more"), never);
-  // As if the process had slept longer than its lease.
+  // The same state as after a process that slept longer than its lease.
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path);
   raw.prepare("update lease set expires_at = 0, ttl_ms = 1").run();

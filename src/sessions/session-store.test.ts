@@ -124,7 +124,7 @@ test("history is loaded back unchanged: vendor data, raw tool input, lone surrog
   );
 });
 
-test("results are in the order of their calls, whatever order they arrive in", async () => {
+test("results are in the order of their calls, no matter in which order they arrive", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);
@@ -220,7 +220,7 @@ test("events that are not durable are ignored", async () => {
   await expect(turn.record(turnEnd("t1"), never)).rejects.toMatchObject({ code: "session-not-found" });
 });
 
-test("the prefix of the last request is known in every process, and only its new hashes are stored", async () => {
+test("every process knows the prefix of the last request, of which only the new hashes are stored", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   const long = Array.from({ length: 50 }, (_, index) => `hash-${index}`);
@@ -422,7 +422,7 @@ test("an emptied file counts as damaged, not as a new store", async () => {
   await expect(open(path)).rejects.toMatchObject({ code: "database-damaged" });
 });
 
-test("D: a title that has another meaning in a command is refused", async () => {
+test("D: a title that would mean something else in a command is refused", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const session = store.createSession(NEW_SESSION);
@@ -448,7 +448,7 @@ const COMPACTION: AgentEventOf<"compaction"> = {
   durationMs: 1,
 };
 
-test("A8: a compaction keeps the newest messages; it waits for results, and never reaches behind an earlier one", async () => {
+test("A8: a compaction keeps the newest messages, needs the results of all calls, and never includes what an earlier one replaced", async () => {
   await using folder = await tempFolder();
   using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
   const draft = store.createSession(NEW_SESSION);
@@ -471,7 +471,7 @@ test("A8: a compaction keeps the newest messages; it waits for results, and neve
   expect(await store.checkIntegrity()).toEqual([]);
 });
 
-test("A8: undoing the turn of a compaction brings the full messages back, and a redo the summary", async () => {
+test("A8: undoing the turn of a compaction restores the full messages, and a redo the summary", async () => {
   await using folder = await tempFolder();
   using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
   const draft = store.createSession(NEW_SESSION);
@@ -494,7 +494,7 @@ test("A8: undoing the turn of a compaction brings the full messages back, and a 
   ]);
 });
 
-test("A8: the size that the provider counted is loaded with the session, up to the message that it counts", async () => {
+test("A8: the size that the provider counted is loaded with the session, with the number of messages that it includes", async () => {
   await using folder = await tempFolder();
   using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
   const draft = store.createSession(NEW_SESSION);

@@ -13,9 +13,9 @@ import { createSessionLoader } from "./load-session.ts";
 import { createEventRecorder } from "./record-event.ts";
 import { createCallFinder, createResultFinder } from "./rows/find-call.ts";
 import { createTurnFinder } from "./rows/find-turn.ts";
+import { createGrownTurnReader } from "./rows/grown-turns.ts";
 import { createPrefixStore } from "./rows/prefix-store.ts";
-import { createRunReader } from "./rows/run-rows.ts";
-import { createChangeReader } from "./rows/session-changes.ts";
+import { createSessionFacts } from "./rows/session-facts.ts";
 import { createSessionRoutes } from "./rows/session-routes.ts";
 import { createSessionUsage } from "./rows/session-usage.ts";
 import { createUntrustedReader } from "./rows/untrusted-rows.ts";
@@ -26,7 +26,7 @@ import { createSessionHistory } from "./session-history.ts";
 import { createSessionList } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
 import { acquireTurn, TURN_TIMES, type TurnTimes, turnLeaseName } from "./session-turn.ts";
-import { createTurnReader } from "./session-turns.ts";
+import { createTurnReader } from "./transcript-turns.ts";
 
 /** All conversations of one profile, shared with every process that has the file open. */
 export type SessionStore = Awaited<ReturnType<typeof openSessionStore>>;
@@ -95,14 +95,14 @@ export async function openSessionStore(
     /** The last successful result of a tool in a session, including compacted ones. */
     findLastResult: createResultFinder(database),
     isCallKnown: createCallFinder(database),
-    /** Prepares its statements on use, because only pages about runs ask. */
-    runs: () => createRunReader(database),
-    /** Reads a session turn by turn. Prepares its statements on use, because only pages ask. */
+    /** Single facts of a session. Prepares its statements on use, because only the pages of runs need them. */
+    facts: () => createSessionFacts(database),
+    /** Reads a session turn by turn. Prepares its statements on use, because only pages need it. */
     turns: () => createTurnReader(database),
-    /** What was written since a message. Prepares its statements on use, because only watches ask. */
-    changes: () => createChangeReader(database),
+    /** The turns that got new messages. Prepares its statements on use, because only live pages need it. */
+    changes: () => createGrownTurnReader(database),
     untrustedSources: createUntrustedReader(database),
-    /** Prepares its statements on use, because only a gateway that recovers asks. */
+    /** Prepares its statements on use, because only a gateway that recovers needs it. */
     findTurn: (turnId: string, since: number) => createTurnFinder(database)(turnId, since),
     /** Acquires the right to write to a session; throws `session-busy` while another process holds it. */
     acquireTurn: (session: string | SessionDraft, identity: ProcessIdentity, signal: AbortSignal) =>

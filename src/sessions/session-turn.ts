@@ -3,6 +3,7 @@ import { AppError, messageOf } from "../lib/errors.ts";
 import type { ProcessIdentity } from "../lib/process/process-identity.ts";
 import type { Database } from "../lib/sqlite/database.ts";
 import type { AcquireResult, Leases } from "../lib/sqlite/lease.ts";
+import { formatNear } from "../lib/time/format-time.ts";
 import { isDurable, type RecordEvent } from "./record-event.ts";
 import { modelColumns } from "./rows/session-rows.ts";
 import type { SessionDraft, SessionModel } from "./session.ts";
@@ -116,7 +117,7 @@ function startHeartbeat(
       if (await renew()) renewedAt = startedAt;
       else lose();
     } catch (error) {
-      // The database may recover in time; the lease counts as lost only if it could expire before the next beat.
+      // The database may recover in time, so the lease counts as lost only if it could expire before the next renewal.
       if (performance.now() - renewedAt + renewEveryMs >= leaseMs) lose(error);
     }
     if (state === "renewing") state = "idle";
@@ -159,17 +160,18 @@ export function createBusyError(
   { heldBy, expiresAt }: Extract<AcquireResult, { readonly heldBy: unknown }>,
   own: ProcessIdentity,
 ): AppError {
+  const now = Date.now();
   const open = database
     .prepare<{ started_at: number }>(`
       select started_at from turn where outcome is null and session_key = (select key from session where id = ?)`)
     .get(sessionId);
   const machine = heldBy.hostId === own.hostId ? "this machine" : `the machine ${heldBy.hostId.slice(0, 8)}`;
-  const since = open === undefined ? "" : ` since ${new Date(open.started_at).toISOString()}`;
+  const since = open === undefined ? "" : ` since ${formatNear(open.started_at, now)}`;
   return new AppError(
     "session-busy",
     `Session ${sessionId} is in use by process ${heldBy.pid} on ${machine}${since}.`,
     {
-      hint: `Wait until that turn ends, or stop it there; unless that process renews its lease, the session is free at ${new Date(expiresAt).toISOString()}.`,
+      hint: `Wait until that turn ends, or stop it there. If that process has exited or hangs, the session is free at ${formatNear(expiresAt, now)}.`,
     },
   );
 }

@@ -38,7 +38,7 @@ export interface SessionSummary {
   readonly provider: string;
   readonly model: string;
   readonly parent: string | undefined;
-  /** `branch`: a copy of a part of its parent. Undefined: its parent started it, or it has none. */
+  /** `branch`: it started as a copy of a part of its parent. Undefined: its parent started it, or it has no parent. */
   readonly parentLink: "branch" | undefined;
   readonly createdAt: number;
   /** When its last turn started or ended. */
@@ -60,7 +60,7 @@ export interface OpenTurn {
   readonly pendingCalls: readonly PendingCall[];
 }
 
-/** What a session's conversation looks like after its newest compaction. */
+/** The state of a session's conversation since its newest compaction. */
 export interface CompactionState {
   /** How many messages after the system message come from the compaction and not from the transcript. */
   readonly replaced: number;
@@ -75,12 +75,12 @@ export interface LoadedSession {
   readonly session: Session;
   /** What the model gets: the system message, the newest compaction, and the messages after it in the order of their calls. */
   readonly messages: readonly Message[];
-  /** How many of the messages cannot be read; a sentence stands in their place. */
+  /** How many of the messages cannot be read; each is replaced by a sentence. */
   readonly damagedMessages: number;
   readonly compaction: CompactionState;
   readonly openTurn: OpenTurn | undefined;
   readonly prefix: readonly string[];
-  /** Where text of the conversation comes from that neither the user nor the project wrote; also of compacted messages. */
+  /** The sources of text that neither the user nor the project wrote, including that of compacted messages. */
   readonly untrusted: readonly string[];
   /** The saved state of its shell, as JSON that this module does not interpret. */
   readonly shell: string | undefined;
@@ -95,7 +95,7 @@ export interface UsageTotals {
   readonly outputTokens: number;
   readonly reasoningTokens: number;
   readonly costUsd: number;
-  /** Answers whose price is unknown, so that `costUsd` is too small. */
+  /** Answers of unknown price, which `costUsd` does not include. */
   readonly unpriced: number;
 }
 

@@ -70,7 +70,7 @@ test.each(SHAPES)(
     expect(openTurn).toMatchObject({ turnId: "t2", pendingCalls: [{ call: call("c2"), started: true }] });
     const found = await store.search({ text: "haystack", limit: 9, order: "best" }, never);
     expect(found.map(({ session }) => session.id)).toEqual([id]);
-    // An outcome that the first version did not have.
+    // An outcome that did not exist in the first version.
     await recordAll(store, id, [
       toolEnd("c2", "?", "unknown"),
       assistant("cut here"),

@@ -32,7 +32,7 @@ it("C3: without an answer the model is asked to use its own judgement", async ()
   expect(text).toContain("best judgement");
 });
 
-it("C3: a call with more than four choices asks nothing", async () => {
+it("C3: a call with more than four choices is refused and asks nothing", async () => {
   await using own = await openLab("1");
   const input = { question: "?", choices: ["1", "2", "3", "4", "5"] };
   expect(own.tools.get("clarify")?.effectsOf?.(JSON.stringify(input))).not.toHaveProperty("asks");

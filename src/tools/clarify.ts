@@ -24,8 +24,8 @@ const input = z.strictObject({
 const RECOMMENDED = /\s*\(recommended\)\s*$/i;
 
 /**
- * Asks the user; offered only on surfaces that can ask. The question is asked before the call starts, as an approval is,
- * so that it survives the process; the call itself only returns the answer.
+ * Asks the user; offered only on surfaces that can ask. Like an approval, the question is stored before the call starts, so
+ * that it survives the process; the call only returns the answer.
  */
 export function createClarify(findAnswer: NonNullable<ToolParts["findAnswer"]>): Tool {
   return defineTool({

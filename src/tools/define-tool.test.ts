@@ -39,7 +39,7 @@ it.each([
 });
 
 it.each(['"where":""', '"kind":""', '"count":0', '"count":"0"', '"where":"","kind":"","count":0'])(
-  "an optional argument that a model filled in without a value counts as omitted: %s",
+  "an optional argument with an empty value counts as omitted: %s",
   async (filled) => {
     const optional = input.extend({
       where: z.string().min(1).optional(),
@@ -59,7 +59,7 @@ it.each(['"where":""', '"kind":""', '"count":0', '"count":"0"', '"where":"","kin
   },
 );
 
-it("a number above the maximum of an optional argument is lowered to it, and the model is told", async () => {
+it("a number above the maximum of an optional argument is lowered to the maximum, with a note for the model", async () => {
   const { text, failed } = await tool().call('{"text":"a","count":5000}', context);
   const [answer = "", note] = text.split("\n\n");
   expect([failed, JSON.parse(answer)]).toEqual([false, { text: "a", count: 50, on: false, list: [] }]);
@@ -111,7 +111,7 @@ it("A4: arguments that are nested too deeply are refused with an explanation, wh
   expect((await tool().call(`{"text":${deep}}`, context)).text).toContain("nested too deeply");
 });
 
-it("A4: a known failure is returned with a hint, a bug is thrown", async () => {
+it("A4: a known failure is returned with its hint, any other error is thrown", async () => {
   const fails = tool(async () => {
     throw new AppError("job-unreachable", "It does not answer.", { hint: "Look again." });
   });

@@ -15,7 +15,7 @@ interface ToolSpec<Schema extends z.ZodObject> {
   readonly name: string;
   readonly toolset: string;
   readonly description: string;
-  /** Strict: unknown arguments are refused, unless they are known habits of models that can be mapped or ignored. */
+  /** Strict: an unknown argument is refused unless it is a known habit of models, which is mapped or ignored. */
   readonly input: Schema;
   /** Arguments that have no effect on this surface: accepted, but not offered to the model. */
   readonly hidden?: readonly string[];
@@ -112,7 +112,7 @@ function parseInput<Schema extends z.ZodObject>(
   const lowered: string[] = [];
   let parsed = schema.safeParse(given);
   let value: Arguments = given;
-  // Twice, because the bounds of a value are checked only once it has its type.
+  // Twice, because the bounds of a value are checked only after its type is right.
   for (let round = 0; !parsed.success && round < 2; round++) {
     const { issues } = parsed.error;
     value = fitOptional(schema, round === 0 ? coerceInput(value, issues) : value, issues, lowered);
@@ -150,8 +150,8 @@ function withoutNulls(schema: z.ZodObject, input: Arguments): Arguments {
 }
 
 /**
- * Omits optional arguments that are out of bounds because a model filled them in without a value (`""` or 0: GPT and
- * Gemini fill in all arguments), and lowers numbers above a maximum, which is told in `lowered`.
+ * Omits optional arguments that a model filled in with an empty value that is out of bounds (`""` or 0: GPT and Gemini fill in
+ * all arguments). Lowers numbers above a maximum, and adds a sentence about each to `lowered`.
  */
 function fitOptional(
   schema: z.ZodObject,

@@ -55,7 +55,7 @@ const ARGUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 type Convert<Result> = Readonly<Record<string, Readonly<Record<string, (value: unknown) => Result>>>>;
 
-/** Arguments of other agents that mean arguments with other values. */
+/** Arguments of other agents that are converted to an argument of ours with another value. */
 const CONVERTED: Convert<Arguments> = {
   terminal: { timeout_ms: (value) => ({ timeout: secondsOf(value) }) }, // Codex CLI
   read_file: { view_range: rangeOf }, // Anthropic's text editor

@@ -14,7 +14,7 @@ const input = z.strictObject({
   role_filter: z.array(z.enum(["user", "assistant", "tool"])).default([]),
 });
 
-/** A long session is shown with this many messages of its start and of its end. */
+/** Of a long session, this many messages from its start and as many from its end are shown. */
 const BOOKEND_MESSAGES = 20;
 const SURROUNDING_BOOKENDS = 3;
 const LONG_MESSAGE = 2_000;

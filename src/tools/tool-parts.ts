@@ -6,7 +6,7 @@ import type { FileGuards } from "../policy/guarded-files.ts";
 import type { MovedCommands } from "./terminal/moved-commands.ts";
 
 /** The environment of one session, with its shell, files and jobs. */
-export interface Workspace {
+export interface OpenedEnvironment {
   readonly environment: Environment;
   readonly session: ShellSession;
   readonly files: EnvironmentFiles;
@@ -47,7 +47,7 @@ export interface PastSessions {
       readonly roles: readonly PastRole[];
       readonly order: "best" | "newest";
       readonly limit: number;
-      /** The session that searches; only its compacted messages are found, because its model has the others. */
+      /** The session that searches. Of its own messages only compacted ones are found, because its model sees the others. */
       readonly searcher: string;
     },
     signal: AbortSignal,
@@ -75,7 +75,7 @@ export interface FileSending {
   readonly maxBytes: number;
   /** Folders from which files may be sent, beside the working folder and temporary ones. */
   readonly folders: readonly string[];
-  /** Resolves once the file will arrive, also after a crash. Called twice for a call, it is sent once. */
+  /** Resolves once the file is certain to be sent, even after a crash. Repeated for the same call, it sends the file only once. */
   send(file: OutgoingFile, signal: AbortSignal): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ export interface Vision {
 /** The dependencies of a session's tools, all passed in. */
 export interface ToolParts {
   /** Opened on the first call, then reused. */
-  workspace(signal: AbortSignal): Promise<Workspace>;
+  openEnvironment(signal: AbortSignal): Promise<OpenedEnvironment>;
   /** The session id, which is the owner of its jobs. */
   readonly owner: string;
   /** The files that tools must not read or change. */

@@ -6,6 +6,7 @@ import { SeenFiles } from "./files/seen-files.ts";
 import { createSendFile } from "./files/send-file.ts";
 import { createVisionAnalyze } from "./files/vision-analyze.ts";
 import { createWriteFile } from "./files/write-file.ts";
+import { withRedactedResults } from "./redact-result.ts";
 import { createSessionSearch } from "./session-search.ts";
 import { createProcess } from "./terminal/process.ts";
 import { createTerminal } from "./terminal/terminal.ts";
@@ -23,15 +24,25 @@ export const TOOL_NAMES: ReadonlySet<string> = new Set([
   ...["vision_analyze", "todo", "session_search", "clarify"],
 ]);
 
-/** The tools of a session, in a fixed order: every prompt starts with them, and providers cache that prefix. */
+interface ToolChoice {
+  readonly toolsets: ReadonlySet<string>;
+  readonly todos: TodoState;
+  /** The tools that the surface adds, after the built-in ones. */
+  readonly added: readonly Tool[];
+}
+
+/**
+ * The tools of a session, with secrets redacted in their results. Their order is fixed: every prompt starts with them, and
+ * providers cache that prefix.
+ */
 export function createTools(
   parts: ToolParts,
-  { toolsets, todos }: { readonly toolsets: ReadonlySet<string>; readonly todos: TodoState },
+  { toolsets, todos, added }: ToolChoice,
 ): ReadonlyMap<string, Tool> {
   const seenFiles = new SeenFiles();
   const searches = new SearchCounter();
   const { findAnswer, pastSessions, fileSending, vision } = parts;
-  const all: readonly Tool[] = [
+  const builtIn: readonly Tool[] = [
     createTerminal(parts, { hasFileTools: toolsets.has("file") }),
     createProcess(parts),
     createReadFile(parts, seenFiles),
@@ -45,14 +56,10 @@ export function createTools(
     ...(fileSending === undefined ? [] : [createSendFile(parts, fileSending)]),
   ];
   const redact = (text: string): string => parts.redact(text, { code: true });
-  return new Map(
-    all
-      .filter(({ toolset }) => toolsets.has(toolset))
-      .map((tool) => [
-        tool.name,
-        redactTool(tool.mutates ? beforeCall(tool, () => searches.reset()) : tool, redact),
-      ]),
-  );
+  const enabled = builtIn
+    .filter(({ toolset }) => toolsets.has(toolset))
+    .map((tool) => (tool.mutates ? beforeCall(tool, () => searches.reset()) : tool));
+  return new Map([...enabled, ...added].map((tool) => [tool.name, withRedactedResults(tool, redact)]));
 }
 
 function beforeCall(tool: Tool, action: () => void): Tool {
@@ -60,30 +67,4 @@ function beforeCall(tool: Tool, action: () => void): Tool {
     action();
     return tool.call(input, context);
   });
-}
-
-/** Wraps a tool so that secrets are redacted everywhere in its results: in paths, names, errors and diffs. */
-function redactTool(tool: Tool, redact: (text: string) => string): Tool {
-  return withCall(tool, async (input, context) => {
-    const { text, display, ...facts } = await tool.call(input, context);
-    return { ...facts, text: redactText(text, redact), display: display && redact(display) };
-  });
-}
-
-/** Redacts JSON string by string, because an unterminated secret would swallow the rest of the object. */
-function redactText(text: string, redact: (text: string) => string): string {
-  if (!text.startsWith("{")) return redact(text);
-  try {
-    return JSON.stringify(redactValue(JSON.parse(text), redact));
-  } catch (error) {
-    if (error instanceof SyntaxError) return redact(text); // it only starts like JSON
-    throw error;
-  }
-}
-
-function redactValue(value: unknown, redact: (text: string) => string): unknown {
-  if (typeof value === "string") return redact(value);
-  if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactValue(item, redact)]));
 }

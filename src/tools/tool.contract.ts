@@ -16,7 +16,7 @@ interface ToolCase {
   readonly required?: string;
   /** An argument and an invalid value for it. */
   readonly wrong: readonly [name: string, value: unknown];
-  /** A call whose unredacted result would contain the secret. */
+  /** A call whose result would contain the secret if it were not redacted. */
   readonly leaky: object;
   /** A call whose full result is 50 MB; undefined if the tool has no large results. */
   readonly huge?: object;

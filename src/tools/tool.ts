@@ -1,3 +1,4 @@
+import { AppError, messageOf } from "../lib/errors.ts";
 import type { Effects } from "../policy/decision.ts";
 
 /** The result of a call. A failure is text that the model can act on, never an exception. */
@@ -6,11 +7,11 @@ export interface ToolResult {
   readonly text: string;
   /** Additional output for the user, such as a diff. */
   readonly display?: string | undefined;
-  /** Whether what the call started goes on in the background although the turn was stopped. */
+  /** Whether the call's command goes on in the background although the turn was stopped. */
   readonly continues?: boolean | undefined;
 }
 
-/** The reason of an abort by a new message of the person: a running command is moved to the background and not ended. */
+/** The reason for an abort by a new message: a running command is moved to the background instead of being ended. */
 export class TurnRedirected extends Error {
   override readonly name = "TurnRedirected";
 }
@@ -39,4 +40,10 @@ export interface Tool {
   lookUp?(callId: string, signal: AbortSignal): Promise<string | undefined>;
   /** Takes the JSON text of the model. Always resolves; a rejection is a bug of the tool. */
   call(input: string, context: ToolCallContext): Promise<ToolResult>;
+}
+
+/** The result of a call that threw an error. */
+export function resultOfError(error: unknown): ToolResult {
+  const hint = error instanceof AppError && error.hint ? ` ${error.hint}` : "";
+  return { failed: true, text: JSON.stringify({ error: `${messageOf(error)}${hint}` }) };
 }

@@ -1,6 +1,6 @@
 import type { Tool } from "./tool.ts";
 
-/** The same tool with another `call`; its schema stays a getter. */
+/** Replaces the `call` of a tool. The schema stays a getter, because it is expensive and seldom needed. */
 export function withCall(tool: Tool, call: Tool["call"]): Tool {
   return {
     ...tool,

@@ -44,7 +44,7 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       expect(keys).toEqual(keys.toSorted((one, other) => other - one));
     });
 
-    test("done and archived tasks are sorted by their end, across pages", async () => {
+    test("done and archived tasks are sorted by when they ended, across pages", async () => {
       await using board = await openBoard();
       const ids: string[] = [];
       for (let number = 0; number < 60; number++) ids.push((await board.add(`task ${number}`)).id);
@@ -83,7 +83,7 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       expect([ready?.count, ready?.cards.length]).toEqual([1, 1]);
     });
 
-    test("orders by priority, number, change and title; a wrong cursor is refused", async () => {
+    test("cards are sorted by priority, number, last change or title; an invalid cursor is refused", async () => {
       await using board = await openBoard();
       for (const [title, priority] of [
         ["b", 1],
@@ -100,7 +100,7 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       await expect(board.columns({ after: "[1,1]" })).rejects.toThrow(/one status/);
     });
 
-    test("a card has the one reason that keeps its task, and how many of its parents are done", async () => {
+    test("a card shows the one reason why its task is not running, and how many of its parents are done", async () => {
       await using board = await openBoard();
       const [parent, other] = [await board.add("parent"), await board.add("other")];
       const child = await board.add("child", { parents: [parent.id, other.id] });
@@ -125,7 +125,7 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       expect((await board.card(nobody.id))?.reason?.kind).toBe("paused");
     });
 
-    test("a card shows the question of a worker, the block of a person and the failure of a task apart", async () => {
+    test("a card distinguishes a worker's question, a person's block and a failure", async () => {
       await using board = await openBoard();
       const asked = await board.add("asked");
       await board.worker(await board.claim(asked.id)).block(asked.id, "Drop them?", "needs_input", never);
@@ -167,7 +167,7 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       expect([open?.run.id, open?.title, others]).toEqual([2, "work", []]);
     });
 
-    test("changes since an event are the cards of its tasks and of those that wait for them, with new counts", async () => {
+    test("the changes since an event contain the cards of changed tasks and of tasks that wait for them, with new counts", async () => {
       await using board = await openBoard();
       const [parent, other] = [await board.add("parent"), await board.add("other")];
       const child = await board.add("child", { parents: [parent.id, other.id] });

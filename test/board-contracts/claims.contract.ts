@@ -8,7 +8,7 @@ import {
   releaseLease,
   requireLease,
   takeLease,
-} from "../../src/board/dispatcher/operations/board-lease.ts";
+} from "../../src/board/dispatcher/transactions/board-lease.ts";
 import { type BoardLab, CLAIM, claimNext, codeOf, exported, openStage } from "../support/board-lab.ts";
 
 const never = new AbortController().signal;

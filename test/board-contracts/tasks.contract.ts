@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LIST_ORDERS, type ListOrder } from "../../src/board/operations/views/task-details.ts";
+import { LIST_ORDERS, type ListOrder } from "../../src/board/operations/views/list-tasks.ts";
 import type { Task } from "../../src/board/task.ts";
 import { type BoardLab, codeOf, openStage } from "../support/board-lab.ts";
 

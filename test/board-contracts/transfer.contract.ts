@@ -21,7 +21,7 @@ async function fill(stage: Stage): Promise<void> {
 }
 
 export function transferContract(openLab: () => Promise<BoardLab>): void {
-  describe("export, import, upkeep", () => {
+  describe("export, import and maintenance", () => {
     test("a board exported to SQLite and back is unchanged and usable", async () => {
       await using stage = await openStage(openLab);
       await fill(stage);

@@ -1,4 +1,4 @@
-import { CLOCK_MARGIN_MS } from "../../src/board/dispatcher/policy/run-lease.ts";
+import { CLOCK_MARGIN_MS } from "../../src/board/dispatcher/rules/run-lease.ts";
 import { OPERATOR_VERBS } from "./operator-actions.ts";
 import { between, pick } from "./seeded-random.ts";
 import type { SimulatedHost } from "./simulated-host.ts";
@@ -10,11 +10,11 @@ export const FAULTS = [
   "supervisor dies before its transaction",
   "supervisor dies after its transaction",
   "supervisor dies between transactions",
-  "supervisor is halted",
+  "supervisor is suspended",
   "worker dies alone",
   "second pass of one dispatcher",
   "clock of a host is moved",
-  "database is away",
+  "database is unreachable",
   "two dispatchers at once",
   "five dispatchers at once",
 ] as const;
@@ -28,7 +28,7 @@ export interface HistoryState {
   readonly nextDue: number | undefined;
   readonly now: number;
   readonly healed: boolean;
-  readonly isAway: boolean;
+  readonly isUnreachable: boolean;
   readonly hosts: readonly SimulatedHost[];
   readonly dispatchers: readonly string[];
   readonly tasks: number;
@@ -36,15 +36,15 @@ export interface HistoryState {
 
 const FAULT_SHARE = 0.12;
 const GO_SHARE = 0.85;
-const BACK_SHARE = 0.1; // while the database is unreachable, every transaction is refused
+const RECOVERY_SHARE = 0.1; // while the database is unreachable, every transaction is refused
 
 /** Usually the transaction of an actor; sometimes an advance of time or a fault. */
-export function nextAction(scene: HistoryState, random: () => number): string {
-  const { waiting, nextDue, now, healed } = scene;
+export function nextAction(state: HistoryState, random: () => number): string {
+  const { waiting, nextDue, now, healed } = state;
   const actor = pickActor(waiting, random);
   const draw = random();
-  if (scene.isAway && draw < BACK_SHARE) return "database back";
-  if (!healed && draw < FAULT_SHARE) return nextFault(scene, actor, random);
+  if (state.isUnreachable && draw < RECOVERY_SHARE) return "database reachable";
+  if (!healed && draw < FAULT_SHARE) return nextFault(state, actor, random);
   if (actor === undefined) return `advance ${Math.max(0, (nextDue ?? now + 1_000) - now)}`;
   return draw < GO_SHARE ? `go ${actor}` : `advance ${between(random, 0, healed ? 500 : 8_000)}`;
 }
@@ -56,25 +56,25 @@ function pickActor(waiting: readonly string[], random: () => number): string | u
   return candidates.length === 0 ? undefined : pick(random, candidates);
 }
 
-function nextFault(scene: HistoryState, actor: string | undefined, random: () => number): string {
-  const host = pick(random, scene.hosts);
+function nextFault(state: HistoryState, actor: string | undefined, random: () => number): string {
+  const host = pick(random, state.hosts);
   const supervised = [...host.runs.values()].filter(({ supervisor }) => supervisor);
   const withRun = (verb: string): string | undefined =>
     supervised.length === 0 ? undefined : `${verb} ${host.id} ${pick(random, supervised).runId}`;
   // Operators often act on tasks with a live worker, because such actions are the most likely to reveal a mistake.
-  const working = scene.hosts.flatMap(({ runs }) => [...runs.values()].filter(({ worker }) => worker));
+  const working = state.hosts.flatMap(({ runs }) => [...runs.values()].filter(({ worker }) => worker));
   const withWorker = (verb: string): string | undefined =>
     working.length === 0 ? undefined : `${verb} ${pick(random, working).taskNumber}`;
   const faults: readonly (() => string | undefined)[] = [
     () => (actor === undefined ? undefined : `${pick(random, ["crash-before", "crash-after"])} ${actor}`),
-    () => `bear ${host.id}`,
-    () => (scene.dispatchers.length === 0 ? undefined : `duplicate ${pick(random, scene.dispatchers)}`),
+    () => `start-dispatcher ${host.id}`,
+    () => (state.dispatchers.length === 0 ? undefined : `duplicate ${pick(random, state.dispatchers)}`),
     () => `skew ${host.id} ${between(random, -CLOCK_MARGIN_MS / 2, CLOCK_MARGIN_MS / 2)}`,
-    () => "database away",
+    () => "database unreachable",
     () => withRun("kill"),
     () => withRun("kill-worker"),
-    () => withRun("freeze"),
-    () => `${pick(random, OPERATOR_VERBS)} ${between(random, 1, scene.tasks)}`,
+    () => withRun("suspend"),
+    () => `${pick(random, OPERATOR_VERBS)} ${between(random, 1, state.tasks)}`,
     () => withWorker(pick(random, OPERATOR_VERBS)),
     () => `advance ${between(random, 5_000, 40_000)}`,
   ];

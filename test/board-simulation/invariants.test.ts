@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import type { BoardTransaction } from "../../src/board/board-transaction.ts";
 import { createDispatchBoard, type DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
-import { listEligible } from "../../src/board/dispatcher/operations/list-eligible.ts";
 import { createPassReport } from "../../src/board/dispatcher/pass-report.ts";
+import { listEligible } from "../../src/board/dispatcher/transactions/list-eligible.ts";
 import { claimTasks } from "../../src/board/operations/runs/claim.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";
@@ -111,7 +111,7 @@ describe("the invariants of histories", async () => {
 
   it("two live workers of one task on two hosts are a breach, although each has a run", () => {
     const hosts = ["h1", "h2"].map((id) => new SimulatedHost(id, NO_WORLD));
-    const run = { taskId: "t", taskNumber: 1, supervisor: true, worker: true, frozen: false, deadline: 0 };
+    const run = { taskId: "t", taskNumber: 1, supervisor: true, worker: true, suspended: false, deadline: 0 };
     hosts.forEach(({ runs }, index) => void runs.set(index, { ...run, runId: index, actor: `s${index}` }));
     expect(findWorkerBreach(hosts)).toBe("two workers at one task: runs 0 and 1");
     const [first] = hosts[0]?.runs.values() ?? [];

@@ -1,7 +1,7 @@
-import type { EligibleTasks } from "../../src/board/dispatcher/operations/list-eligible.ts";
 import { OUTCOMES, type PassReport } from "../../src/board/dispatcher/pass-report.ts";
-import type { DispatchPolicy } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
-import { profileCap } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
+import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
+import { profileCap } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
+import type { EligibleTasks } from "../../src/board/dispatcher/transactions/list-eligible.ts";
 import { idsOf } from "./ids-of.ts";
 import type { MemoryDatabase } from "./memory-database.ts";
 import type { SimulatedHost } from "./simulated-host.ts";

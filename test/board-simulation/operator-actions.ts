@@ -1,13 +1,9 @@
 import type { DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
-import { liftGuards } from "../../src/board/dispatcher/operations/record-notices.ts";
-import {
-  assignTask,
-  holdTask,
-  pauseBoard,
-  promoteTask,
-  unblockTask,
-} from "../../src/board/operations/tasks/edit-task.ts";
+import { liftGuards } from "../../src/board/dispatcher/transactions/record-notices.ts";
+import { pauseBoard } from "../../src/board/operations/boards/pause-board.ts";
+import { assignTask, holdTask } from "../../src/board/operations/tasks/edit-task.ts";
 import { blockTask } from "../../src/board/operations/tasks/end-task.ts";
+import { promoteTask, unblockTask } from "../../src/board/operations/tasks/unblock-task.ts";
 import { AppError } from "../../src/lib/errors.ts";
 import type { MemoryDatabase } from "./memory-database.ts";
 
@@ -18,7 +14,7 @@ export const OPERATOR_VERBS = [
   "pause",
   "resume",
   "hold",
-  "let-go",
+  "unhold",
   "block",
   "unblock",
   "unguard",
@@ -43,7 +39,7 @@ export async function operate(
     pause: (transaction) => pauseBoard(transaction, true),
     resume: (transaction) => pauseBoard(transaction, false),
     hold: (transaction) => holdTask(transaction, id, true),
-    "let-go": (transaction) => holdTask(transaction, id, false),
+    unhold: (transaction) => holdTask(transaction, id, false),
     block: (transaction) => blockTask(transaction, id, "not now", "transient"),
     unblock: (transaction) => unblockTask(transaction, id),
     unguard: (transaction) => liftGuards(transaction, id),

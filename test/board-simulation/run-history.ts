@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createDispatchBoard, type DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
-import type { DispatchPolicy } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
+import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";
 import { type Fault, nextAction } from "./faults.ts";
@@ -51,7 +51,7 @@ export async function runHistory(
   await history.begin();
   try {
     if (actions !== undefined) await history.replay(actions);
-    else await history.improvise(steps);
+    else await history.runRandomly(steps);
     if (thenHeal) await history.heal();
   } catch (error) {
     if (!(error instanceof Breach)) throw error;
@@ -76,7 +76,7 @@ class History {
   readonly #world: HostWorld;
   #tasks = 0;
   #transactions = 0;
-  #isAway = false;
+  #isUnreachable = false;
   /** Whether the rows may have changed since the last check. */
   #hasChanged = true;
   #isSettled = false;
@@ -143,7 +143,7 @@ class History {
     }
     this.#tasks = count;
     const dispatchers = pick(random, [1, 2, 2, 3, 5]);
-    for (let n = 0; n < dispatchers; n++) this.#bear(pick(random, this.#hosts));
+    for (let n = 0; n < dispatchers; n++) this.#startDispatcher(pick(random, this.#hosts));
   }
 
   result(breach: string | undefined): HistoryResult {
@@ -160,7 +160,7 @@ class History {
     for (const action of actions) await this.#act(action);
   }
 
-  async improvise(steps: number): Promise<void> {
+  async runRandomly(steps: number): Promise<void> {
     for (let step = 0; step < steps; step++) await this.#act(this.#nextAction());
   }
 
@@ -173,9 +173,12 @@ class History {
   #nextAction(): string {
     const { waiting, nextDue, now } = this.#scheduler;
     const { healed } = this.#world;
-    const [isAway, hosts, tasks] = [this.#isAway, this.#hosts, this.#tasks];
+    const [isUnreachable, hosts, tasks] = [this.#isUnreachable, this.#hosts, this.#tasks];
     const dispatchers = this.#dispatchers.names;
-    return nextAction({ waiting, nextDue, now, healed, isAway, hosts, dispatchers, tasks }, this.#choose);
+    return nextAction(
+      { waiting, nextDue, now, healed, isUnreachable, hosts, dispatchers, tasks },
+      this.#choose,
+    );
   }
 
   async #act(action: string): Promise<void> {
@@ -191,16 +194,16 @@ class History {
     const run = host?.runs.get(Number(what));
     switch (verb) {
       case "go":
-        if (!this.#isAway) this.#scheduler.grant(who);
-        else if (this.#scheduler.refuse(who)) this.#count("database is away");
+        if (!this.#isUnreachable) this.#scheduler.grant(who);
+        else if (this.#scheduler.refuse(who)) this.#count("database is unreachable");
         return;
       case "crash-before":
       case "crash-after":
-        return this.#crash(who, verb === "crash-after" && !this.#isAway);
+        return this.#crash(who, verb === "crash-after" && !this.#isUnreachable);
       case "advance":
         return advanceTime(this.#scheduler, this.#hosts, Number(who));
-      case "bear":
-        if (host !== undefined) this.#bear(host);
+      case "start-dispatcher":
+        if (host !== undefined) this.#startDispatcher(host);
         return;
       case "duplicate":
         if (this.#dispatchers.duplicate(who)) this.#count("second pass of one dispatcher");
@@ -211,7 +214,7 @@ class History {
         this.#count("clock of a host is moved");
         return advanceTime(this.#scheduler, this.#hosts, 0);
       case "database":
-        this.#isAway = who === "away";
+        this.#isUnreachable = who === "unreachable";
         return;
       case "kill":
         if (host?.kill(run) === true) this.#count("supervisor dies between transactions");
@@ -220,11 +223,11 @@ class History {
         if (run?.worker !== true) return;
         run.worker = false;
         return this.#count("worker dies alone");
-      case "freeze":
-        if (run?.supervisor !== true || run.frozen) return;
-        run.frozen = true;
+      case "suspend":
+        if (run?.supervisor !== true || run.suspended) return;
+        run.suspended = true;
         this.#scheduler.kill(run.actor);
-        return this.#count("supervisor is halted");
+        return this.#count("supervisor is suspended");
       case "heal":
         return this.#heal();
       case "end":
@@ -245,13 +248,13 @@ class History {
     this.#count(`${kind} dies ${isDone ? "after" : "before"} its transaction`);
     if (isDone) this.#scheduler.grant(actor, true);
     this.#scheduler.kill(actor);
-    this.#dispatchers.bury(actor);
+    this.#dispatchers.remove(actor);
     for (const host of this.#hosts)
       for (const run of host.runs.values()) if (run.actor === actor) host.kill(run); // a worker ends with its supervisor
   }
 
-  #bear(host: SimulatedHost): void {
-    this.#dispatchers.bear(host);
+  #startDispatcher(host: SimulatedHost): void {
+    this.#dispatchers.start(host);
     const { length } = this.#dispatchers.names;
     if (length === 2) this.#count("two dispatchers at once");
     if (length === 5) this.#count("five dispatchers at once");
@@ -286,17 +289,17 @@ class History {
 
   async #heal(): Promise<void> {
     this.#world.healed = true;
-    this.#isAway = false;
+    this.#isUnreachable = false;
     await this.#operate("resume", 1);
-    for (let nth = 1; nth <= this.#tasks; nth++) await this.#operate("let-go", nth);
+    for (let nth = 1; nth <= this.#tasks; nth++) await this.#operate("unhold", nth);
     // Replaces all dispatchers with one per host, which is enough for the healing phase.
     for (const name of this.#dispatchers.names) {
       this.#scheduler.kill(name);
-      this.#dispatchers.bury(name);
+      this.#dispatchers.remove(name);
     }
     for (const host of this.#hosts) {
       host.skewMs = 0;
-      this.#bear(host);
+      this.#startDispatcher(host);
     }
   }
 

@@ -79,7 +79,7 @@ export class Scheduler {
   /** Fails the actor's next transaction without doing its work. */
   refuse(actor: string): boolean {
     const gate = this.#take(actor);
-    gate?.refuse(new AppError("database-unavailable", "simulated: the database is away"));
+    gate?.refuse(new AppError("database-unavailable", "simulated: the database is unreachable"));
     return gate !== undefined;
   }
 

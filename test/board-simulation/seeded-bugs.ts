@@ -1,4 +1,4 @@
-import type { EligibleTasks } from "../../src/board/dispatcher/operations/list-eligible.ts";
+import type { EligibleTasks } from "../../src/board/dispatcher/transactions/list-eligible.ts";
 import { AppError } from "../../src/lib/errors.ts";
 import type { Wraps } from "./simulated-dispatchers.ts";
 

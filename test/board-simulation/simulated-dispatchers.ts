@@ -1,10 +1,10 @@
 import type { Query, QueryResult } from "../../src/board/database/steps.ts";
 import { createDispatchBoard, type DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
 import type { DispatchHost } from "../../src/board/dispatcher/dispatch-host.ts";
-import type { EligibleTasks } from "../../src/board/dispatcher/operations/list-eligible.ts";
 import type { PassParts } from "../../src/board/dispatcher/pass-parts.ts";
-import type { DispatchPolicy } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
+import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
 import { runPass } from "../../src/board/dispatcher/run-pass.ts";
+import type { EligibleTasks } from "../../src/board/dispatcher/transactions/list-eligible.ts";
 import { AppError } from "../../src/lib/errors.ts";
 import { MOST_DISPATCHERS } from "./faults.ts";
 import { findReportBreach } from "./invariants.ts";
@@ -42,7 +42,7 @@ const never = new AbortController().signal;
 export class SimulatedDispatchers {
   readonly #world: DispatchersWorld;
   readonly #alive = new Map<string, SimulatedHost>();
-  #born = 0;
+  #started = 0;
   /** Counts claims and pauses of the board, after which the room that a pass has read is outdated. */
   #disturbances = 0;
 
@@ -58,13 +58,13 @@ export class SimulatedDispatchers {
     this.#disturbances++;
   }
 
-  bury(name: string): void {
+  remove(name: string): void {
     this.#alive.delete(name);
   }
 
-  bear(host: SimulatedHost): void {
+  start(host: SimulatedHost): void {
     if (this.#alive.size >= MOST_DISPATCHERS) return;
-    const name = `d${++this.#born}`;
+    const name = `d${++this.#started}`;
     this.#alive.set(name, host);
     const loop = async (): Promise<void> => {
       const random = randomStream(this.#world.seed, name);
@@ -82,7 +82,7 @@ export class SimulatedDispatchers {
   duplicate(name: string): boolean {
     const host = this.#alive.get(name);
     if (host === undefined) return false;
-    void this.#pass(`${name}-${++this.#born}`, name, host).catch((error: unknown) => this.#fail(error));
+    void this.#pass(`${name}-${++this.#started}`, name, host).catch((error: unknown) => this.#fail(error));
     return true;
   }
 

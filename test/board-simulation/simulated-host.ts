@@ -7,12 +7,13 @@ import type {
   StartResult,
   Termination,
 } from "../../src/board/dispatcher/dispatch-host.ts";
-import type { DispatchPolicy } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
-import { runEndingOf } from "../../src/board/dispatcher/policy/run-ending.ts";
-import { RENEW_EVERY_MS, RUN_LEASE_MS } from "../../src/board/dispatcher/policy/run-lease.ts";
+import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
+import { runEndingOf } from "../../src/board/dispatcher/rules/run-ending.ts";
+import { RENEW_EVERY_MS, RUN_LEASE_MS } from "../../src/board/dispatcher/rules/run-lease.ts";
 import type { ClaimedTask } from "../../src/board/operations/runs/claim.ts";
+import { endRun } from "../../src/board/operations/runs/end-run.ts";
 import { confirmRunExit } from "../../src/board/operations/runs/leaving-runs.ts";
-import { describeRun, endRun, renewRun, type WorkerFacts } from "../../src/board/operations/runs/runs.ts";
+import { describeRun, renewRun, type WorkerFacts } from "../../src/board/operations/runs/renew-run.ts";
 import { blockTask, completeTask } from "../../src/board/operations/tasks/end-task.ts";
 import type { Run } from "../../src/board/task.ts";
 import { AppError } from "../../src/lib/errors.ts";
@@ -29,7 +30,7 @@ export interface SimulatedRun {
   supervisor: boolean;
   worker: boolean;
   /** The supervisor neither renews nor kills, but its worker keeps running. */
-  frozen: boolean;
+  suspended: boolean;
   /** When the worker is killed unless the lease is renewed, on the clock of its host. */
   deadline: number;
 }
@@ -48,7 +49,7 @@ export interface HostWorld {
   healed: boolean;
 }
 
-/** How long a worker may live after it has handed in its result, as with a real supervisor. */
+/** How long a worker may live after it has reported its result, as with a real supervisor. */
 const CLOSING_MS = 15_000;
 
 type Plan = "complete" | "crash" | "rate-limit" | "silence" | "block" | "hang";
@@ -105,7 +106,7 @@ export class SimulatedHost implements DispatchHost {
       actor: `s${run.id}`,
       supervisor: true,
       worker: false,
-      frozen: false,
+      suspended: false,
       deadline: Number.POSITIVE_INFINITY,
     };
     this.runs.set(run.id, started);
@@ -148,12 +149,12 @@ export class SimulatedHost implements DispatchHost {
   }
 
   /**
-   * Does what the timers of supervisors and workers do. A worker whose supervisor is frozen ends itself; on a single host,
+   * Does what the timers of supervisors and workers do. A worker whose supervisor is suspended ends itself; on a single host,
    * where safety does not depend on that, it may be too busy to notice.
    */
   enforceDeadlines(now: number): void {
     for (const run of this.runs.values()) {
-      const ignoresDeadline = run.frozen && this.#world.isOneHost;
+      const ignoresDeadline = run.suspended && this.#world.isOneHost;
       if (!ignoresDeadline && run.deadline <= now + this.skewMs) this.kill(run);
     }
   }
@@ -172,26 +173,26 @@ export class SimulatedHost implements DispatchHost {
       runId: run.runId,
       token,
     };
-    const renew = async (): Promise<"kept" | "away"> => {
+    const renew = async (): Promise<"kept" | "unreachable"> => {
       const requestedAt = scheduler.now + this.skewMs;
       const result = await board
         .write(caller, (transaction) => renewRun(transaction), signal)
-        .catch(awayOrThrow);
-      if (result === undefined) return "away";
+        .catch(undefinedIfUnreachable);
+      if (result === undefined) return "unreachable";
       run.deadline = requestedAt + RUN_LEASE_MS;
       return "kept";
     };
-    const retryWhileAway = async (attempt: () => Promise<true | undefined>): Promise<void> => {
-      while ((await attempt().catch(awayOrThrow)) !== true) await clock.sleep(1_000, signal);
+    const retryWhileUnreachable = async (attempt: () => Promise<true | undefined>): Promise<void> => {
+      while ((await attempt().catch(undefinedIfUnreachable)) !== true) await clock.sleep(1_000, signal);
     };
     const describe = (facts: WorkerFacts) => () =>
       board.write(caller, (transaction) => returningTrue(describeRun(transaction, facts)), signal);
     const pid = 100 + run.runId;
     run.deadline = scheduler.now + this.skewMs + RUN_LEASE_MS;
-    await retryWhileAway(async () => ((await renew()) === "kept" ? true : undefined));
-    await retryWhileAway(describe({ supervisorPid: pid }));
+    await retryWhileUnreachable(async () => ((await renew()) === "kept" ? true : undefined));
+    await retryWhileUnreachable(describe({ supervisorPid: pid }));
     run.worker = true;
-    await retryWhileAway(describe({ workerPid: pid, workerIdentity: "simulated" }));
+    await retryWhileUnreachable(describe({ workerPid: pid, workerIdentity: "simulated" }));
     const plan = this.#world.healed ? "complete" : pick(random, PLANS);
     const ends =
       plan === "hang"
@@ -231,10 +232,10 @@ export class SimulatedHost implements DispatchHost {
       }
       return true;
     };
-    await retryWhileAway(finish);
+    await retryWhileUnreachable(finish);
     if (run.worker) await clock.sleep(between(random, 0, CLOSING_MS), signal); // the worker exits a while after its result
     run.worker = false;
-    await retryWhileAway(() =>
+    await retryWhileUnreachable(() =>
       board.write(
         { kind: "system", name: "supervisor" },
         (transaction) => returningTrue(confirmRunExit(transaction, run.runId)),
@@ -258,8 +259,8 @@ function* returningTrue(steps: Steps<unknown>): Steps<true> {
   return true;
 }
 
-/** Ignores that the database is away; every other error ends the supervisor. */
-function awayOrThrow(error: unknown): undefined {
+/** Returns undefined for an unreachable database; every other error ends the supervisor. */
+function undefinedIfUnreachable(error: unknown): undefined {
   if (error instanceof AppError && error.code === "database-unavailable") return undefined;
   throw error;
 }

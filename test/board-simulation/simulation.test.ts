@@ -23,7 +23,7 @@ describe("the simulation of boards", async () => {
     return expect.fail(`no breach in ${BUG_HISTORIES} histories`);
   }
 
-  it("a history repeats itself from its seed and from its actions", async () => {
+  it("a history can be repeated from its seed and from its actions", async () => {
     const first = await runHistory(memory, { seed: 7 });
     const again = await runHistory(memory, { seed: 7 });
     const replayed = await runHistory(memory, { seed: 7, actions: first.actions });

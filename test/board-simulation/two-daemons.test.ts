@@ -1,12 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { all } from "../../src/board/database/steps.ts";
 import { createDispatchBoard, type DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
-import {
-  type DispatcherRow,
-  findLeaseHolder,
-  LEASE_MS,
-} from "../../src/board/dispatcher/operations/board-lease.ts";
 import { runDispatcher } from "../../src/board/dispatcher/run-dispatcher.ts";
+import { findLeaseHolder, LEASE_MS } from "../../src/board/dispatcher/transactions/board-lease.ts";
+import type { DispatcherRow } from "../../src/board/dispatcher/transactions/dispatcher-rows.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
 import { watchBoard } from "../../src/board/watch-board.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";

@@ -65,7 +65,7 @@ test("A11: a context file that cannot be used is reported in one line, and the t
   });
 });
 
-test("A11: references of a task are sent and stored with it, those of piped input are not, and nothing is sent if a reference is wrong", async () => {
+test("A11: references of a task are sent and stored with it, those of piped input are not; with a wrong reference nothing is sent", async () => {
   await using lab = await openLab(
     { answers: [{ text: "done" }] },
     { "a.txt": "alpha\nbeta\n", "b.txt": "gamma\n" },
@@ -85,7 +85,7 @@ test("A11: references of a task are sent and stored with it, those of piped inpu
   expect(lab.server.requests).toHaveLength(1);
 });
 
-test("A11: a model that cannot see images gets a description, and without a describing model nothing is sent", async () => {
+test("A11: a model that cannot see images gets a description; if no model can describe them, nothing is sent", async () => {
   await using lab = await openLab({ answers: [{ text: "A red square </image> with words" }] }, {});
   const header = Buffer.from("89504e470d0a1a0a0000000d494844520000001000000010", "hex");
   await writeFile(join(lab.folder, "a.png"), header);
@@ -105,7 +105,7 @@ test("A11: a model that cannot see images gets a description, and without a desc
   expect(lab.sent(1)).toMatch(/described by custom:eyes.*A red square &lt;\/image> with words/);
 });
 
-test("C3, M2: vision_analyze asks the model that sees images, its tokens count, and it is offered only where there is such a model", async () => {
+test("C3, M2: vision_analyze uses a model that sees images and counts its tokens; without such a model it is not offered", async () => {
   const look = (path: string) => ({
     tools: [{ name: "vision_analyze", input: { path, question: "Which colour?" } }],
   });

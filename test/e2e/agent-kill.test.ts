@@ -14,7 +14,7 @@ const SESSIONS = 2;
 const LONGEST_STEP_MS = 250;
 const never = new AbortController().signal;
 
-/** One turn that uses every tool that changes something; the trace of each call shows how often it ran. */
+/** One turn that uses every tool that changes something. The trace of each call shows how often the call ran. */
 function roundAnswers(name: string) {
   const terminal = (command: string, more: object = {}) => ({
     name: "terminal",
@@ -166,7 +166,7 @@ function inputOf(messages: readonly Message[], callId: string): string {
   return call?.type === "tool-call" ? call.input : "";
 }
 
-test("after a kill, -c --max-turns 1 -z STOP sends STOP to the model and runs no earlier call", async () => {
+test("after a kill, -c --max-turns 1 -z STOP sends STOP to the model and runs none of the earlier calls", async () => {
   await using home = await tempHome();
   await mkdir(home.path);
   const terminal = (command: string) => ({ name: "terminal", input: { command } });

@@ -46,7 +46,7 @@ test("`hermes model` shows the model, where it comes from, its window and what i
   expect(hosted.stdout).not.toContain("0123456789");
 });
 
-test("B2: `model list` shows the server's models with their age, filtered, and as JSON; a dead server leaves the old list", async () => {
+test("B2: `model list` shows the server's models and the age of the list, filtered, and as JSON; if the server is down, the old list stays", async () => {
   let answers: object = { "/v1/models": LIST };
   await using server = await startModelsServer(() => answers as Record<string, unknown>);
   await using home = await homeWith(`model:\n  base_url: ${server.url}/v1\n  default: qwen3:8b\n`);
@@ -113,7 +113,7 @@ test("B3: `model set` leaves a local endpoint in one write, keeps comments, and 
   expect(overridden.stderr).toContain("HERMES_MODEL_DEFAULT overrides model.default");
 });
 
-test("B3: a name in -m that is nearly right is proposed, and nothing is sent to the model", async () => {
+test("B3: for a misspelt name in -m the right one is proposed, and nothing is sent to the model", async () => {
   await using server = await startModelsServer(() => ({ "/v1/models": LIST }));
   await using home = await homeWith(`model:\n  base_url: ${server.url}/v1\n  default: qwen3:8b\n`);
   const run = await home.hermes(["-m", "qwen38b", "-z", "hello"], { cwd: home.folder });
@@ -156,7 +156,7 @@ test("favourites are added and removed by name, come first, and keep the other l
   expect(await home.readConfig()).toBe(config);
 });
 
-test("B4: `model refresh` uses only the set address, and refuses a broken, newer or older file", async () => {
+test("B4: `model refresh` uses only the configured address, and refuses a broken, newer or older file", async () => {
   const rows = (input: number) => ({
     anthropic: {
       "claude-x-9": { context: 500_000, price: { input, output: 2, cache_read: 1, cache_write: 1 } },

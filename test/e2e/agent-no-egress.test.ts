@@ -63,7 +63,7 @@ test.skipIf(!isolates)(
       packets.set(words.slice(local.length).join(" "), report.packets);
       if (words.includes("-z")) expect(report).toMatchObject({ exitCode: 0, stdout: "local\n" });
     }
-    expect(packets.get(named.join(" "))).toBeGreaterThan(0); // the user has named that server
+    expect(packets.get(named.join(" "))).toBeGreaterThan(0); // the user named that server
     packets.delete(named.join(" "));
     expect([...packets].filter(([, count]) => count > 0)).toEqual([]);
     expect(packets.size).toBe(quiet.length);

@@ -12,9 +12,9 @@ const run = promisify(execFile);
 const call = (name: string, input: Record<string, unknown>) => ({ tools: [{ name, input }] });
 const terminal = (command: string) => call("terminal", { command });
 
-/** A key of the profile, in no format that a scanner recognises. */
+/** A key of the profile, in a format that no scanner recognises. */
 const OWN = "v7Qm2xTz9LbNw4KcRd8s";
-/** A key in a file of the workspace, which is recognised only by its format. */
+/** A key in a file of the working folder, which can be recognised only by its format. */
 const VENDOR = ["ghp", "4fT9kWq2ZxL7mNc8RbV3sHd6Yp1JuEa5Go0i"].join("_");
 const SECRETS = [OWN, VENDOR];
 

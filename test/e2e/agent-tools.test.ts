@@ -187,7 +187,7 @@ describe("the beginning of every prompt", () => {
     expect(system).toContain("Use tabs.");
   });
 
-  it("M2: prompt-size prints the cost of each part, the largest first, and the sum matches the request", async () => {
+  it("M2: prompt-size prints the cost of each part, the largest first; their sum matches the request", async () => {
     await using home = await tempHome();
     const { requests, project } = await runTask(home, [{ text: "ok" }]);
     // The model that answered is not known to see images, so it gets no tool for them.

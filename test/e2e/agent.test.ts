@@ -12,7 +12,7 @@ import { type Misbehaviour, startScriptedServer } from "../support/scripted-serv
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 
-/** Runs with a script instead of a model. */
+/** Runs the program on a script instead of a model. */
 async function withScript(home: Home, script: ScriptInput, args: readonly string[], stdin?: string) {
   const path = join(home.folder, "script.json");
   await writeFile(path, JSON.stringify(script));

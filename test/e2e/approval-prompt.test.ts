@@ -31,7 +31,7 @@ async function openChat(answers: ScriptInput["answers"]) {
   return {
     home,
     ...session,
-    /** What was decided about each call. */
+    /** The decision about each call. */
     decisions: async () => (await home.audit()).map(({ verdict, step, scope }) => [verdict, step, scope]),
     async [Symbol.asyncDispose]() {
       session[Symbol.dispose]();

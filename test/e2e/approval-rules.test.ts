@@ -232,16 +232,19 @@ describe("a project's rules", () => {
     ["an unknown key", "allowed: []\n", "allowed"],
     ["one wrong rule among good ones", "allow: ['rm -rf built', 'nosuch(x)']\n", "nosuch"],
     ["no YAML", "allow: [\n", "rules.yaml"],
-  ])("a file with %s cannot be trusted, and the earlier version stays in force", async (_, text, said) => {
-    const { home: opened, attempt, trust } = await openProject();
-    await using home = opened;
-    await trust("--yes");
-    await writeFile(home.file(".hermes/rules.yaml"), text);
-    const refused = await trust("--yes");
-    expect(refused.exitCode).not.toBe(0);
-    expect(refused.stderr).toContain(said);
-    expect((await attempt()).ran).toBe(true);
-  });
+  ])(
+    "a file with %s cannot be trusted, and the version trusted before stays in force",
+    async (_, text, said) => {
+      const { home: opened, attempt, trust } = await openProject();
+      await using home = opened;
+      await trust("--yes");
+      await writeFile(home.file(".hermes/rules.yaml"), text);
+      const refused = await trust("--yes");
+      expect(refused.exitCode).not.toBe(0);
+      expect(refused.stderr).toContain(said);
+      expect((await attempt()).ran).toBe(true);
+    },
+  );
 });
 
 /** Whether this machine allows a private mount of /etc. */

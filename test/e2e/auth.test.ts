@@ -9,7 +9,7 @@ interface Key {
   readonly state: string;
 }
 
-/** A home with the server `lab`, which accepts only the keys that end in `good`. */
+/** Opens a home whose provider `lab` accepts only keys that end in `good`. */
 async function openLab() {
   const server = await startScriptedServer(
     { answers: [{ text: "ok", times: 99 }] },
@@ -77,7 +77,7 @@ test("agent A7: keys are tested, stored only in .env as NAME, NAME_2 and so on, 
   expect(outputs[0]?.stdout).toMatch(/^lab#3 +LAB_KEY_3 +….bad +\.env +refused until \S+ \S+, never used$/m);
   expect(outputs[1]?.stdout).toContain("key from LAB_KEY and 2 more");
   expect(outputs[2]?.stdout).toMatch(/note +keys +3 keys for lab; not used: LAB_KEY_3 until/);
-  expect(outputs[3]?.stdout).toMatch(/ok +keys +LAB_KEY_2: it is accepted\n.*warn +keys +LAB_KEY_3: .*401/s);
+  expect(outputs[3]?.stdout).toMatch(/ok +keys +LAB_KEY_2: accepted\n.*warn +keys +LAB_KEY_3: .*401/s);
 
   expect((await lab.hermes(["auth", "remove", "lab", "--yes"])).stderr).toContain("lab has 3 keys.");
   expect((await lab.hermes(["auth", "remove", "lab#2"])).stderr).toContain("needs confirmation");

@@ -28,7 +28,7 @@ test("agent C3, K2: a question of the model waits for an answer from another pro
   expect(decision).toMatchObject({ step: "person", verdict: "allowed", answeredBy: me });
 });
 
-test("agent C3: another text is an answer too; a verdict, an empty text and a command of an agent are not", async () => {
+test("agent C3: another text is an answer too; a verdict, an empty text, a number without a choice and a command of an agent are not", async () => {
   await using home = await openApprovalHome(ONE_QUESTION);
   const { ended } = home.start(["-z", "go", "--json"]);
   const { id } = await home.question();
@@ -42,6 +42,10 @@ test("agent C3: another text is an answer too; a verdict, an empty text and a co
   );
   expect(await refused(["deny", id])).toContain(`hermes approvals answer ${id} TEXT`);
   expect(await refused(["answer", id, " "])).toContain("The answer is empty.");
+  const outside = await refused(["answer", id, "7"]);
+  expect(outside).toContain("There is no choice 7, only 1 to 2.");
+  expect(outside).toContain("Answer with a number, or in your own words.");
+  expect(await refused(["answer", id, "1", "2"])).toContain("This question takes only one choice.");
   expect(await refused(["answer", id, "1"], { HERMES_COMMAND_ID: "c1" })).toContain(
     "Only a person may do this",
   );
@@ -115,6 +119,9 @@ test('agent K2: the terminal shows numbered choices; several numbers, own words 
   prompt.type("1 2\r");
   await prompt.shows("A number, or your own answer: ");
   prompt.type("\r"); // an empty line is not an answer
+  await prompt.shows("A number, or your own answer: ");
+  prompt.type("9\r");
+  await prompt.shows("There is no choice 9, only 1 to 3.");
   await prompt.shows("A number, or your own answer: ");
   prompt.type("something lighter\r");
   await prompt.shows("Which shade?");

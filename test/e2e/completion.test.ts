@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempHome } from "../support/hermes.ts";
 
-/** What a shell proposes for a command line: words, each before a tab or a colon with its meaning. */
+/** For each shell, a script that prints the proposed words for a command line, each followed by a tab or colon and its meaning. */
 const SHELLS: Readonly<Record<string, (script: string, words: readonly string[]) => string>> = {
   bash: (script, words) =>
     `source '${script}'; COMP_WORDS=(${words.map(quote).join(" ")}); COMP_CWORD=${words.length - 1}; _hermes; printf '%s\\n' "\${COMPREPLY[@]}"`,

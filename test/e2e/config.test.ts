@@ -24,7 +24,7 @@ interface Check {
   problems: { kind: string; key?: string; where: string }[];
 }
 
-/** Texts that some key of the type accepts, unusual ones first. */
+/** For each type of setting, texts of which every key of the type accepts at least one. */
 const SAMPLES: Record<string, string[]> = {
   boolean: ["yes", "no"],
   integer: ["7"],
@@ -97,7 +97,7 @@ describe("every key", () => {
     expect(keys.length).toBeGreaterThan(90);
     const texts = new Map(keys.map((key) => [key, samplesOf(key)]));
     const env = () => Object.fromEntries(keys.map((key) => [key.env, texts.get(key)?.[0] ?? ""]));
-    // A key that refuses one text may accept the next; a key that refuses all of them fails below.
+    // Tries the texts in order; a key that refuses all of them fails below.
     const refused = async (): Promise<Key[]> => {
       const { problems } = (await home.hermes(["config", "check", "--json"], { env: env() })).json<Check>();
       return keys.filter(({ env }) => problems.some(({ where }) => where === env));
@@ -211,7 +211,7 @@ describe("layers", () => {
     ]);
   });
 
-  test("a backend that is not built is refused by name and never replaced by local", async () => {
+  test("a backend that is not implemented is refused by name and never replaced by local", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["config", "get", "terminal.backend"], { env: { TERMINAL_ENV: "modal" } });
     expect(run).toMatchObject({ exitCode: 78, stdout: "" });

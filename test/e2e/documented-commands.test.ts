@@ -30,10 +30,11 @@ const REASONS = [
   "needs a call that waits for an answer",
   "needs a running gateway",
   "installs, builds and runs all tests",
+  "has its own tests",
 ];
 const blocks = documentedPages().flatMap(documentedBlocks);
 
-/** Runs a block as a user would: in a project of its own, with `hermes` on the PATH and `./hermes` in the folder. */
+/** Runs a block as a user would: in its own project, with `hermes` on the PATH and `./hermes` in the folder. */
 async function runBlock(
   { script, name }: DocumentedBlock,
   { folder, home, env }: { folder: string; home: string; env: Record<string, string> },
@@ -102,7 +103,7 @@ describe("every command of README.md and docs/guide works as it is written", () 
     }
   });
 
-  test("a block needs only what the tests know", () => {
+  test("each `needs` mark names something that the tests provide", () => {
     for (const { name, needs } of blocks) expect([undefined, "docker"], name).toContain(needs);
   });
 });
@@ -126,7 +127,7 @@ test("every command that the program's own hints name exists, with its options",
   }
 });
 
-/** The text of the bundle: it holds everything that the program can print, without comments. */
+/** The text of the bundle: everything that the program can print, without comments. */
 async function builtProgram(): Promise<string> {
   const folder = dirname(ENTRY);
   const files = (await readdir(folder, { recursive: true })).filter((name) => /\.c?js$/.test(name));

@@ -18,7 +18,7 @@ const status = (code: number, message = "no", headers = {}): Misbehaviour => ({
   headers,
 });
 
-/** A home with two servers, `one` with several keys and `two` as its fallback, and no waits before a switch. */
+/** A home with the server `one`, which has several keys, and its fallback `two`; switches happen without a wait. */
 async function homeWith(urls: { readonly one: string; readonly two?: string }, more: object = {}) {
   const home = await tempHome();
   await mkdir(home.path);
@@ -87,7 +87,7 @@ test("agent A7: a used-up key is replaced by the next one in this and in later p
   for (const file of [...files, first.stderr]) expect(file).not.toMatch(/(first|second|other)-key/);
 });
 
-test("agent A7: a fallback answers one turn with its own key and price, and the next turn is back at the model of the session", async () => {
+test("agent A7: a fallback answers one turn with its own key and price; the next turn uses the model of the session again", async () => {
   await using one = await startScriptedServer(ANSWERS, {
     misbehave: (index) => (index === 0 ? status(404) : undefined),
   });
@@ -115,7 +115,7 @@ test("agent A7: a fallback answers one turn with its own key and price, and the 
   expect([one.requests.length, two.requests.length]).toEqual([2, 1]);
 });
 
-test("agent A7: a fallback that is down too ends with one error that names what was tried", async () => {
+test("agent A7: if the fallback is down too, one error names everything that was tried", async () => {
   await using one = await startScriptedServer(ANSWERS, { misbehave: () => status(503) });
   await using two = await startScriptedServer(ANSWERS, { misbehave: () => status(401) });
   await using home = await homeWith({ one: one.url, two: two.url });
@@ -126,7 +126,7 @@ test("agent A7: a fallback that is down too ends with one error that names what 
   );
 });
 
-test("agent M6: a conversation that is too long never moves, and a session on a local server that was chosen for it never moves to a remote one", async () => {
+test("agent M6: a conversation that is too long stays with its model, and a session on a chosen local server never moves to a remote one", async () => {
   await using one = await startScriptedServer(ANSWERS, {
     misbehave: () => status(400, "context_length_exceeded"),
   });

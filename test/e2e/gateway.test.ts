@@ -438,7 +438,7 @@ describe("the gateway with a scripted service", () => {
     expect((await lab.service.texts(2, "anna")).slice(1)).toEqual(["The build is green"]);
     expect((await send("--to", "", "x")).stderr).toContain("`--to` names no chat");
     expect((await send("--to", "scripted:anna", "--file", lab.home.folder, "x")).stderr).toMatch(
-      / is no file\.$/m,
+      / is not a file\.$/m,
     );
     const tooLong = await send("--to", "scripted:anna", "a".repeat(60_000));
     expect(tooLong.stderr).toMatch(/would be 20 messages or more[\s\S]*as a file/);

@@ -48,7 +48,7 @@ async function openUsedHome() {
   };
 }
 
-test("insights sum up tokens, cost, cache, turns and tools by day and model, and a branch counts nothing twice", async () => {
+test("insights sum up tokens, cost, cache, turns and tools by day and model; branches are not counted twice", async () => {
   await using home = await openUsedHome();
   await home.hermes(["sessions", "branch", "latest"]);
   const found = (await home.hermes(["insights", "--json"])).json<Insights>();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import type { Approval } from "../../src/approvals/approval.ts";
-import type { TaskDetails } from "../../src/board/operations/views/task-details.ts";
+import type { TaskDetails } from "../../src/board/operations/views/load-task-details.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { ASKING, RUN, terminal } from "../support/approval-home.ts";
 import { tempHome } from "../support/hermes.ts";

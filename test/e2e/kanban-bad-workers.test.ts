@@ -93,7 +93,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
   );
 
   test(
-    "it prints without end: the log stays bounded, the supervisor stays small, and the end of the output is kept",
+    "it prints endlessly: the log stays bounded, the supervisor stays small, and the end of the output is kept",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("chatter")).id);
@@ -124,7 +124,8 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
       // Waits until its supervisor has recorded itself, then writes in ever smaller pieces until no block is free.
       const script = `until [ -e started ]; do sleep 0.05; done
         for size in 1M 4k 1; do dd if=/dev/zero bs=$size of=${fill} oflag=append conv=notrunc 2>/dev/null; done
-        echo no room; touch filled; exit 9`;
+        echo no room
+        setsid bash -c 'touch filled; sleep 300' & until [ -e filled ]; do sleep 0.05; done; exit 9`;
       const { cwd } = await lab.superviseScript(claimed, script);
       await writeFile(join(cwd, "started"), "");
       await eventually(() =>
@@ -133,6 +134,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
           () => false,
         ),
       );
+      // The supervisor checks the disk before it ends the remaining process.
       await eventually(async () => (await lab.processesOf(claimed)).length === 0);
       const { lease_until: until } = await lab.findRun(claimed.run.id);
       if (leaseMs <= SHORT_LEASE_MS) await eventually(() => Date.now() > until + 3_000); // the supervisor still waits for free space

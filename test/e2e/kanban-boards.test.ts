@@ -22,7 +22,7 @@ const slugOf = async (home: Home, args: readonly string[], env = {}): Promise<st
 
 describe("boards", () => {
   test(
-    "A1: the board is that of --board, then HERMES_KANBAN_BOARD, then the current board, then default",
+    "A1: the board is selected by --board, then HERMES_KANBAN_BOARD, then the current board, then default",
     LONG,
     async () => {
       await using home = await tempHome();

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import type { TaskDetails } from "../../src/board/operations/views/task-details.ts";
+import type { TaskDetails } from "../../src/board/operations/views/load-task-details.ts";
 import { tempHome } from "../support/hermes.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { startScriptedServer } from "../support/scripted-server.ts";

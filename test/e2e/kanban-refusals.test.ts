@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
-import type { TaskDetails } from "../../src/board/operations/views/task-details.ts";
+import type { TaskDetails } from "../../src/board/operations/views/load-task-details.ts";
 import type { Task } from "../../src/board/task.ts";
 import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";

@@ -107,7 +107,7 @@ describe("a worker that is the agent", () => {
       await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
       try {
         await writeFile(join(lab.root, "shot.png"), picture);
-        const link = `/tmp/hermes-test-${randomUUID()}`; // a path in a text has no spaces, and the temporary folder may have some
+        const link = `/tmp/hermes-test-${randomUUID()}`; // a path in a text has no spaces, but the temporary folder may
         await symlink(lab.root, link);
         await using _link = { [Symbol.asyncDispose]: () => rm(link) };
         const file = join(link, "shot.png");
@@ -176,9 +176,11 @@ describe("a worker that is the agent", () => {
         budget: "budget_exhausted",
         idle: "protocol_violation",
       };
-      for (const [assignee, outcome] of Object.entries(outcomes)) {
-        const { claimed } = await start(lab, assignee, { assignee });
-        expect(await lab.ended(claimed), assignee).toMatchObject({ outcome });
+      const claims = new Map<string, ClaimedTask>();
+      for (const assignee of Object.keys(outcomes))
+        claims.set(assignee, (await start(lab, assignee, { assignee })).claimed);
+      for (const [assignee, claimed] of claims) {
+        expect(await lab.ended(claimed), assignee).toMatchObject({ outcome: outcomes[assignee] });
         const { task } = await lab.store.show(claimed.task.id, never);
         const isGivenUp = assignee === "auth";
         expect(task, assignee).toMatchObject({
@@ -232,10 +234,7 @@ describe("a worker that is the agent", () => {
         outcome: "crashed",
         error: expect.stringContaining("SIGKILL"),
       });
-      await eventually(async () => {
-        const { task } = await lab.store.show(first.claimed.task.id, never);
-        return task.status === "ready" && (task.not_before ?? 0) <= Date.now();
-      });
+      await lab.unguard(first.claimed.task.id); // the pause after a failure has its own tests
       const again = await lab.claim(first.claimed.task.id);
       await lab.host.start(again, never);
       const run = await lab.ended(again);
@@ -284,7 +283,7 @@ describe("a worker that is the agent", () => {
         readFile(path("all.txt"), "utf8"),
         readFile(path("env.txt"), "utf8"),
       ]);
-      expect(all).toContain(`HERMES_KANBAN_RUN_ID=${claimed.run.id}\n`); // the test did see the processes of the run
+      expect(all).toContain(`HERMES_KANBAN_RUN_ID=${claimed.run.id}\n`); // proves that the processes of the run were inspected
       expect(all).not.toContain(canary);
       expect(all).not.toContain(claimed.token);
       expect(env).toContain(`HERMES_HOME=${join(lab.root, "profiles", "coder")}\n`);
@@ -548,7 +547,8 @@ async function endByUser(location: { readonly databaseUrl?: string; readonly slu
   );
 }
 
-describe("a supervisor", () => {
+// Concurrent, because these tests mostly wait for shell scripts, time limits and leases.
+describe.concurrent("a supervisor", () => {
   test(
     "B6.25, G20: derives the outcome of the run from the exit of its worker",
     async () => {
@@ -769,12 +769,9 @@ describe("a supervisor", () => {
     },
     LONG,
   );
-});
 
-// Concurrent, because these tests mostly wait.
-describe.concurrent("a lease that expires", () => {
   test(
-    "a worker whose supervisor is suspended ends itself before the expiry",
+    "if it is suspended, its worker ends itself before the lease expires",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
       await lab.addProfile("coder", { answers: [shell("touch started; sleep 300")] });
@@ -788,7 +785,7 @@ describe.concurrent("a lease that expires", () => {
   );
 
   test(
-    "G4: a supervisor kills its worker when the run is reclaimed, and overwrites nothing",
+    "G4: kills its worker when the run is reclaimed, and overwrites nothing",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
       const claimed = await lab.claim((await lab.add("taken away")).id);
@@ -802,7 +799,7 @@ describe.concurrent("a lease that expires", () => {
   );
 
   test(
-    "a supervisor that was suspended kills its worker first when it continues, and its writes are refused",
+    "if it was suspended past its lease, it first kills its worker when it continues, and its writes are refused",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
       const claimed = await lab.claim((await lab.add("frozen")).id);

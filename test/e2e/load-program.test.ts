@@ -20,7 +20,7 @@ function programText(chunks: Readonly<Record<string, string>>): string {
   return `${String(list.length).padStart(8)}${list}${Object.values(chunks).join("")}`;
 }
 
-test("a chunk is found even if it is first needed after an update has removed the program", async () => {
+test("a chunk can still be loaded after an update has removed the program file", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "program.cjs");
   await writeFile(path, programText(CHUNKS));
@@ -30,7 +30,7 @@ test("a chunk is found even if it is first needed after an update has removed th
   expect(await program.runCli([], process)).toBe("from the program");
 });
 
-test("the chunks that a kind of command needs are loaded from its pack, the others from the program", async () => {
+test("chunks are loaded from the pack of the command's kind if it has them, otherwise from the program", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "program.cjs");
   await writeFile(path, programText(CHUNKS));
@@ -42,7 +42,7 @@ test("the chunks that a kind of command needs are loaded from its pack, the othe
   expect(await loadProgram(path, "task").program.runCli([], process)).toBe("from the program");
 });
 
-test("a chunk that only some commands of a kind need is loaded on demand from the pack that their own pack names", async () => {
+test("if the pack of a kind names another pack for a chunk, that pack is loaded on demand", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "program.cjs");
   await writeFile(path, programText(CHUNKS));

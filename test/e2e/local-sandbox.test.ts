@@ -24,7 +24,7 @@ async function openProject(calls: readonly object[], settings: object = {}) {
 }
 
 describeWith("bubblewrap", "the local sandbox", () => {
-  test("agent K10: a turn works in the project, is refused elsewhere, and has to ask before it leaves", async () => {
+  test("agent K10: a turn works in the project, is refused elsewhere, and must ask before it leaves the sandbox", async () => {
     const outside = "echo x > ../outside";
     await using home = await openProject([
       { command: "echo x > inside" },
@@ -39,7 +39,7 @@ describeWith("bubblewrap", "the local sandbox", () => {
     expect(denied).toMatchObject({ rule: "class:sandbox-exit" });
   });
 
-  test("agent K10: a rule of the user lets one command leave the sandbox unasked", async () => {
+  test("agent K10: a rule of the user lets one command leave the sandbox without a question", async () => {
     await using home = await openProject([{ command: "cp inside ../outside", outside_sandbox: true }], {
       approvals: { allow: ["cp inside ../outside"] },
     });
@@ -48,16 +48,18 @@ describeWith("bubblewrap", "the local sandbox", () => {
     expect(await readFile(join(home.folder, "outside"), "utf8")).toBe("x\n");
   });
 
-  test("agent K8: the person is told of a new repository and of new files that programs outside would obey", async () => {
+  test("agent K8: a new repository and new files that programs outside would obey are reported to the user, once", async () => {
     await using home = await openProject([
       { command: "git init -q nest && git -C nest config core.fsmonitor ./evil && echo {} > .mcp.json" },
     ]);
     const { stderr } = await home.run("-z", "go", "--yolo");
-    expect(stderr).toContain(`has created ${join(home.project, "nest", ".git")}, which sets core.fsmonitor.`);
-    expect(stderr).toContain(`has created ${join(home.project, ".mcp.json")}, which programs outside obey`);
+    expect(stderr).toContain(`created ${join(home.project, "nest", ".git")}, which sets core.fsmonitor.`);
+    expect(stderr).toContain(`created ${join(home.project, ".mcp.json")}, which programs outside`);
+    const exec = await home.run("sandbox", "exec", "--", "mkdir .vscode");
+    expect(exec.stderr.split(join(home.project, ".vscode"))).toHaveLength(2);
   });
 
-  test("agent K9: status, doctor and sandbox explain say what holds", async () => {
+  test("agent K9: status, doctor and sandbox explain show the limits", async () => {
     await using home = await openProject([]);
     expect((await home.run("status")).stdout).toContain("in the sandbox (workspace)");
     const doctor = JSON.parse((await home.run("doctor", "--json")).stdout);

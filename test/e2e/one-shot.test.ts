@@ -133,7 +133,7 @@ test("the numbers of an answer with a schema are printed as the model wrote them
   expect(lab.server.requests).toHaveLength(9);
 });
 
-test("a usage error is JSON if JSON was requested, and --help sends no request to a model", async () => {
+test("a usage error is JSON if JSON was requested; an option or a command where a task belongs is not sent to a model", async () => {
   await using lab = await openLab({ answers: [{ text: "help", usage }] });
   for (const words of [["--output-format", "json"], ["--output-format=events"], ["--json"]]) {
     const { stderr } = await lab.run("-z", "go", "--toolsets", "fle", ...words);
@@ -141,6 +141,14 @@ test("a usage error is JSON if JSON was requested, and --help sends no request t
   }
   const help = await lab.run("-z", "--help");
   expect(help).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("hermes chat --help") });
+  for (const option of ["--plan", "-c", "--max-cost=1"]) {
+    const { exitCode, stderr } = await lab.run("-z", option, "go");
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(`${option} is an option, not a task.`);
+    expect(stderr).toContain('hermes -z "TASK" ');
+  }
+  const late = await lab.run("-m", "x", "model");
+  expect(late).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("`hermes model --help`") });
   expect(lab.server.requests).toEqual([]);
 });
 
@@ -213,7 +221,7 @@ test("--no-session leaves no session behind, the footer says so and shows the co
   expect(run).toMatchObject({ exitCode: 0, stdout: "done\n" });
   await expect(access(leftBehind)).rejects.toThrow();
   await expect(access(join(lab.home.path, "sessions.sqlite"))).rejects.toThrow();
-  // The temporary store of this session has nothing to search.
+  // A temporary store has no other sessions to search.
   expect(JSON.stringify(lab.server.requests[0]?.body["tools"])).not.toContain("session_search");
   const summary = await lab.run("-z", "go", "--no-session", "--output-format", "json");
   expect(summary.json()).toMatchObject({ text: "done", session_id: null });

@@ -98,7 +98,7 @@ const attempts = (folder: string, url: string, victim: number) => [
   call("kanban_create", { title: "a task", assignee: "default" }),
 ];
 
-/** The result of a call that was not run: a refusal by plan mode or by a tool, or that the tool does not exist. */
+/** The result of a call that did not run: plan mode or a tool refused it, or the tool does not exist. */
 const NOT_RUN =
   /^executed: false|^Refused, nothing was run|There is no tool|must not leave background processes/;
 const MORE_THAN_ENOUGH = 1_000; // the breaker would end the turn after the fourth attempt
@@ -206,7 +206,7 @@ describe("hermes --plan on this machine", () => {
     }
   });
 
-  test("agent M3: the answer a is asked once per plan: none of its calls asks, and what is denied stays denied", async () => {
+  test("agent M3: the answer `a` applies to one plan: none of its calls asks, and what is denied stays denied", async () => {
     await using home = await openApprovalHome(
       {
         turns: [

@@ -86,7 +86,7 @@ describe("a profile", () => {
     expect(await readdir(join(home.path, "profiles"))).not.toContain("work");
   });
 
-  test("that is cloned copies settings, secrets and memories, but no messaging accounts and no history", async () => {
+  test("is cloned with its settings, secrets and memories, but without messaging accounts and history", async () => {
     await using home = await tempHome();
     await mkdir(join(home.path, "memories"), { recursive: true });
     await mkdir(join(home.path, "sessions"));
@@ -123,7 +123,7 @@ describe("a profile", () => {
     expect(left.map((row) => [row.name, row.active])).toEqual([["default", true]]);
   });
 
-  test("that many processes create at once exists once and complete, and no staging folder is left", async () => {
+  test("is created once and completely by many concurrent processes, and no staging folder is left", async () => {
     await using home = await tempHome();
     const runs = await Promise.all(
       Array.from({ length: scale.processes }, () =>

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openHttpClient } from "../../src/lib/http/http.ts";
+import { openHttpClient } from "../../src/lib/http/http-client.ts";
 import { openAnthropicModel } from "../../src/providers/anthropic/anthropic-model.ts";
 import { openOpenaiCompatibleModel } from "../../src/providers/openai-compatible/openai-compatible-model.ts";
 import { ask, createTestSignal } from "../../src/providers/provider.contract.ts";
@@ -51,7 +51,7 @@ test.each(FORMATS)("a model (%s) is reached through a proxy with a custom author
   expect(await unchecked.run(env)).toMatchObject(fine);
   await using bySix = await homeFor(format, `https://[fd00::7]:${portOf(six)}`, {
     ssl_verify: false,
-    models: { m: { context_length: 128_000 } }, // a private server would be asked for it
+    models: { m: { context_length: 128_000 } }, // otherwise it would be requested, because the server is private
   });
   expect(await bySix.run(env)).toMatchObject(fine);
   const tunnels = [...proxy.log];

@@ -10,7 +10,7 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const NAMES = ["functions.terminal", "", "é".repeat(70)];
 const INPUT = '{"path":"a\\ud83d.txt"}'; // the model wrote the escape itself
 
-/** The error with which a strict server would refuse a body. */
+/** The error with which a strict server refuses a body; undefined if it accepts the body. */
 function refusalOf(text: string, isMessages: boolean): string | undefined {
   if (HALF.test(text)) return "invalid high surrogate in string";
   const { messages } = JSON.parse(text) as {
@@ -65,7 +65,7 @@ function messagesAnswer(calls: boolean): object[] {
   ];
 }
 
-/** A server that is as strict as real ones; its first answer contains what models sometimes write. */
+/** A server that is as strict as real ones. Its first answer contains odd things that models sometimes write. */
 async function startStrictServer() {
   const refusals: string[] = [];
   let answers = 0;
@@ -94,7 +94,7 @@ async function startStrictServer() {
 }
 
 test.each(["chat_completions", "anthropic_messages"])(
-  "a session can continue, whatever a model wrote or a user sent (%s)",
+  "a session can be continued, whatever a model wrote or a user sent (%s)",
   async (format) => {
     await using server = await startStrictServer();
     await using home = await tempHome();

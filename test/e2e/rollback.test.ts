@@ -25,19 +25,23 @@ async function openProject(command: string, settings: Record<string, unknown> = 
 }
 
 async function contents(folder: string): Promise<Record<string, string>> {
-  const names = (await readdir(folder)).toSorted();
+  const entries = await readdir(folder, { withFileTypes: true });
+  const names = entries.flatMap((entry) => (entry.isFile() ? [entry.name] : [])).toSorted();
   return Object.fromEntries(
     await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), "utf8")] as const)),
   );
 }
 
-test("agent K5: what a turn did to files is shown, undone and done again", async () => {
-  await using home = await openProject("echo changed > a.txt; rm b.txt; echo new > c.txt");
+test("agent K5: the file changes of a turn are shown, undone and redone", async () => {
+  await using home = await openProject("echo changed > a.txt; rm b.txt; echo new > c.txt; echo x > .env");
+  const ignored = { ".gitignore": ".env\nout/\n", ".env": "x\n" };
+  await writeFile(join(home.project, ".gitignore"), ignored[".gitignore"]);
+  await mkdir(join(home.project, "out"));
   await writeFile(join(home.project, "a.txt"), "old\n");
   await writeFile(join(home.project, "b.txt"), "old\n");
   expect((await home.run("-z", "go")).exitCode).toBe(0);
   const changed = await contents(home.project);
-  expect(changed).toEqual({ "a.txt": "changed\n", "c.txt": "new\n" });
+  expect(changed).toEqual({ ...ignored, "a.txt": "changed\n", "c.txt": "new\n" });
   expect((await home.run("rollback", "--list")).stdout).toContain("terminal echo changed > a.txt");
   const diff = await home.run("rollback", "--diff");
   expect(diff.stdout).toContain("-changed\n+old");
@@ -46,7 +50,8 @@ test("agent K5: what a turn did to files is shown, undone and done again", async
   expect(undone.stdout).toBe(
     "Restored 3 files:\n  a.txt\n  b.txt\n  c.txt\nRun `hermes rollback` again to undo this.\n",
   );
-  expect(await contents(home.project)).toEqual({ "a.txt": "old\n", "b.txt": "old\n" });
+  expect(undone.stderr).toContain("not restored: .env\n");
+  expect(await contents(home.project)).toEqual({ ...ignored, "a.txt": "old\n", "b.txt": "old\n" });
   await home.run("rollback");
   expect(await contents(home.project)).toEqual(changed);
 });
@@ -60,7 +65,7 @@ test("a turn that changes nothing leaves no checkpoint, and without a checkpoint
   expect(nothing.stderr).toContain("checkpoints.enabled");
 });
 
-test("agent K5: a rollback killed at any moment is finished by the next command", async () => {
+test("agent K5: a rollback killed at any time is finished by the next command", async () => {
   const files = 20;
   await using home = await openProject(`for n in $(seq ${files}); do echo new > f$n; done`);
   for (let file = 1; file <= files; file++) await writeFile(join(home.project, `f${file}`), "old\n");
@@ -68,7 +73,7 @@ test("agent K5: a rollback killed at any moment is finished by the next command"
   await home.run("-z", "go");
   const changed = await contents(home.project);
   for (let round = 0; round < scale.kills; round++) {
-    const killWhen = (): Promise<void> => sleep(Math.random() * 600); // a random moment of the rollback
+    const killWhen = (): Promise<void> => sleep(Math.random() * 600); // a random time during the rollback
     await home.hermes(["rollback"], { cwd: home.project, killWhen });
     await home.run("rollback", "--list");
     const found = await contents(home.project);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempHome } from "../support/hermes.ts";
 
-/** A server on loopback that does one thing with each connection until it is closed. */
+/** A server on loopback that treats each connection in the same way until the connection is closed. */
 async function listen(onConnection: (socket: Socket) => void) {
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {
@@ -35,7 +35,7 @@ const silent = (socket: Socket) => void socket.resume();
 const piece = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 
-test("--run-budget ends a turn with exit code 3, whatever it waits for, and the turn is recorded", async () => {
+test("--run-budget ends a turn with exit code 3, no matter what it waits for, and the turn is recorded", async () => {
   await using streaming = await listen(repeating(piece({ content: "on and on. " }).trim()));
   await using keepalive = await listen(repeating(": keepalive"));
   await using nobody = await listen(silent);

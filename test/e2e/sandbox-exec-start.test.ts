@@ -84,7 +84,7 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     expect((await home.exec("true")).stderr).toBe("");
   });
 
-  test("a command whose sandbox is paused meanwhile still times out, and the error says why it was not ended", async () => {
+  test("a command whose sandbox is paused still times out, and the error says why it was not ended", async () => {
     await using home = await openSandboxHome(service);
     await home.exec("true");
     const containers = await home.containers();

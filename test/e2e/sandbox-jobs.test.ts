@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type HermesRun, tempHome } from "../support/hermes.ts";
 import { spawnInPty } from "../support/pty.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
@@ -180,8 +180,25 @@ test("a job that reads from a pipe accepts input after Ctrl-D, and its input end
 });
 
 describeWith("docker", "hermes sandbox jobs in docker", (service) => {
+  // One sandbox for all tests: each of them leaves it without a running job.
+  let home: SandboxHome;
+  beforeAll(async () => {
+    home = await openSandboxHome(service, { TERMINAL_DOCKER_ORPHAN_REAPER: "off" });
+  });
+  afterAll(async () => {
+    await home.sandbox(["prune", "--all"]);
+    await home[Symbol.asyncDispose]();
+  });
+  const command = "sleep 600; touch /root/result";
+  const startJob = async () => {
+    const { exitCode, stdout, stderr } = await home.sandbox(["jobs", "start", "--", command]);
+    expect(exitCode, stderr).toBe(0);
+    return stdout.trim();
+  };
+  const killJob = async (id: string) =>
+    expect(await home.sandbox(["jobs", "kill", id])).toMatchObject({ exitCode: 0 });
+
   test("F46: a job that A started before it was killed is listed, read completely and killed by B; docker top then shows none of it", async () => {
-    await using home = await openSandboxHome(service);
     const a = home.start([
       "jobs",
       "start",
@@ -197,86 +214,62 @@ describeWith("docker", "hermes sandbox jobs in docker", (service) => {
       expect((await home.sandbox(["jobs", "log", id])).stdout).toMatch(/^first\nmore 1\nmore 2\nmore 3\n/);
     }, soon);
     expect(await home.processes()).toContain("hermes-job");
-    expect(await home.sandbox(["jobs", "kill", id])).toMatchObject({ exitCode: 0 });
+    await killJob(id);
     expect(await home.processes()).not.toContain("hermes-job");
     expect((await home.sandbox(["jobs", "--json"])).json()).toEqual([]);
   });
 
-  const command = "sleep 600; touch /root/result";
-  const startJob = async (home: SandboxHome) => {
-    const { exitCode, stdout, stderr } = await home.sandbox(["jobs", "start", "--", command]);
-    expect(exitCode, stderr).toBe(0);
-    return stdout.trim();
-  };
+  test("status shows a running job, gc keeps its sandbox, however idle or old, and it is not replaced; a killed job does not prevent a stop", async () => {
+    const id = await startJob();
+    const { stdout } = await home.sandbox(["status"]);
+    expect(stdout).toMatch(/^in use +yes$/m);
+    expect(stdout).toMatch(new RegExp(`^jobs +${id} \\(sleep 600; touch /root/result\\)$`, "m"));
+    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ jobs: [{ id, command }] });
+
+    const reason = expect.stringContaining(`the job ${id} (${command}) runs in it`);
+    for (const limit of ["TERMINAL_DOCKER_IDLE_TTL_SECONDS", "TERMINAL_DOCKER_MAX_AGE_SECONDS"]) {
+      await vi.waitFor(async () => {
+        const gc = await home.sandbox(["gc", "--dry-run", "--json"], { env: { [limit]: "1" } });
+        expect(gc.json()).toMatchObject([{ action: "kept", reason }]);
+      }, soon);
+    }
+
+    const env = { TERMINAL_DOCKER_PIDS_LIMIT: "512", TERMINAL_DOCKER_ON_DRIFT: "replace" };
+    expect((await home.exec("true", { env })).stderr).toContain("will be replaced when it is free");
+    await expect.poll(() => home.processes()).toContain("sleep 600");
+
+    await killJob(id);
+    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ jobs: [] });
+    expect(await home.sandbox(["stop"])).toMatchObject({ exitCode: 0 });
+  });
 
   test.each([["stop"], ["rm"], ["restore", "before", "--yes"]])(
     "%s is refused while a job runs, names the job and the next step, and reports with --force which jobs it ended",
     async (...words) => {
-      await using home = await openSandboxHome(service);
-      await using _ = { [Symbol.asyncDispose]: async () => void (await home.sandbox(["prune", "--all"])) };
       if (words[0] === "restore") {
         await home.exec("true");
         expect((await home.sandbox(["snapshot", "--name", "before"])).exitCode).toBe(0);
       }
-      const id = await startJob(home);
+      const id = await startJob();
       const refused = await home.sandbox(words);
       expect(refused.exitCode).not.toBe(0);
       expect(refused.stderr).toContain(`${id} (${command})`);
       expect(refused.stderr).toMatch(/hermes sandbox jobs kill proc_.*--force/);
       await expect.poll(() => home.processes()).toContain("sleep 600");
-      const forced = await home.sandbox([...words, "--force"]);
+      const isJson = words[0] === "rm";
+      const forced = await home.sandbox([...words, "--force", ...(isJson ? ["--json"] : [])]);
       expect(forced.exitCode, forced.stderr).toBe(0);
-      expect(forced.stderr).toContain(`${id} (${command})`);
+      if (isJson) expect(forced.json()).toMatchObject({ ended_jobs: [id] });
+      else expect(forced.stderr).toContain(`${id} (${command})`);
+      if (words[0] !== "stop") return;
+      // Listing the jobs of a stopped sandbox does not start it.
+      expect((await home.sandbox(["jobs"])).stdout).toContain("No jobs are running.");
+      const all = (await home.sandbox(["jobs", "--all", "--json"])).json<JobRow[]>();
+      expect(all.find((job) => job.id === id)).toMatchObject({ state: "ended", reason: "lost" });
+      expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ state: "exited" });
     },
     600_000,
   );
-
-  test("status shows a running job, and a killed job does not prevent the sandbox from being stopped", async () => {
-    await using home = await openSandboxHome(service);
-    const id = await startJob(home);
-    const { stdout } = await home.sandbox(["status"]);
-    expect(stdout).toMatch(/^in use +yes$/m);
-    expect(stdout).toMatch(new RegExp(`^jobs +${id} \\(sleep 600; touch /root/result\\)$`, "m"));
-    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ jobs: [{ id, command }] });
-    expect((await home.sandbox(["jobs", "kill", id])).exitCode).toBe(0);
-    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ jobs: [] });
-    expect(await home.sandbox(["stop"])).toMatchObject({ exitCode: 0 });
-  });
-
-  test("listing the jobs of a stopped sandbox does not start it", async () => {
-    await using home = await openSandboxHome(service);
-    const id = await startJob(home);
-    const stopped = (await home.sandbox(["stop", "--force", "--json"])).json();
-    expect(stopped).toMatchObject({ ended_jobs: [id] });
-    expect((await home.sandbox(["jobs"])).stdout).toContain("No jobs are running.");
-    const all = (await home.sandbox(["jobs", "--all", "--json"])).json();
-    expect(all).toMatchObject([{ id, state: "ended", reason: "lost" }]);
-    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ state: "exited" });
-  });
-
-  test("gc keeps a sandbox with a job, however idle or old, and names the job's command", async () => {
-    for (const limit of ["TERMINAL_DOCKER_IDLE_TTL_SECONDS", "TERMINAL_DOCKER_MAX_AGE_SECONDS"]) {
-      await using home = await openSandboxHome(service, {
-        [limit]: "1",
-        TERMINAL_DOCKER_ORPHAN_REAPER: "off",
-      });
-      const id = await startJob(home);
-      const reason = expect.stringContaining(`the job ${id} (${command}) runs in it`);
-      await vi.waitFor(async () => {
-        const rows = (await home.sandbox(["gc", "--dry-run", "--json"])).json();
-        expect(rows).toMatchObject([{ action: "kept", reason }]);
-      }, soon);
-    }
-  });
-
-  test("a sandbox that was created with other settings is not replaced while a job runs in it", async () => {
-    await using home = await openSandboxHome(service);
-    await startJob(home);
-    const env = { TERMINAL_DOCKER_PIDS_LIMIT: "512", TERMINAL_DOCKER_ON_DRIFT: "replace" };
-    const run = await home.exec("true", { env });
-    expect(run.stderr).toContain("will be replaced when it is free");
-    await expect.poll(() => home.processes()).toContain("sleep 600");
-  });
 });
 
 describeWith("ssh", "hermes sandbox jobs over ssh", ({ host, port, user, identityFile, knownHosts }) => {

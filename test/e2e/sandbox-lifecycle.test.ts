@@ -259,8 +259,10 @@ describeWith("docker", "a command that was killed in the middle", (service) => {
     await writeFile(client, `#!/bin/sh\n${wait}\nexec ${service.client} "$@"\n`, { mode: 0o755 });
     const restore = home.start(["restore", "kept", "--yes"], { env: { HERMES_DOCKER_BINARY: client } });
     await vi.waitFor(async () => {
-      const { under_way } = (await home.sandbox(["status", "--json"])).json<{ under_way: unknown[] }>();
-      expect(under_way).toEqual([{ kind: "restore", by: `process ${restore.pid} works on it` }]);
+      const { under_way: inProgress } = (await home.sandbox(["status", "--json"])).json<{
+        under_way: unknown[];
+      }>();
+      expect(inProgress).toEqual([{ kind: "restore", by: `process ${restore.pid} works on it` }]);
     }, soon);
     await vi.waitFor(async () => {
       expect((await home.sandbox(["status"])).stdout).toMatch(

@@ -59,7 +59,7 @@ describeWith("docker", "settings of a sandbox, from outside", (service) => {
     expect((await home.sandbox(["list"])).stderr).toBe(notice);
   });
 
-  test("the error about a mode that the engine does not know does not name the image as the cause", async () => {
+  test("the error about an unknown volume mode does not name the image as the cause", async () => {
     await using home = await openSandboxHome(service);
     const folder = join(home.folder, "data");
     await mkdir(folder);

@@ -239,7 +239,7 @@ function inPipes(
   };
 }
 
-/** Ends the verb in the middle of its work and resolves with everything that is visible of it afterwards. */
+/** Ends the verb in the middle of its work and resolves with everything that it left behind. */
 async function endInTheMiddle(lab: SignalsLab, verb: Verb, event: Event) {
   const mark = randomBytes(8).toString("hex");
   const at = { folder: lab.folder, env: { ...lab.env, [MARK]: mark } };
@@ -257,7 +257,7 @@ async function endInTheMiddle(lab: SignalsLab, verb: Verb, event: Event) {
     if (verb.isShort && (await started.hasEnded())) return;
     pid = (await ours())[0]?.pid ?? 0;
     expect(pid).toBeGreaterThan(0);
-    // Without our own command line, which names what is only about to start.
+    // Exclude our own command lines: they name the command before it has started.
     const here = (await markedProcesses(mark)).filter(({ command }) => !command.includes(ENTRY));
     const seen = [...here.map(({ command }) => command), ...(await lab.inside())].join("\n");
     expect(seen).toMatch(verb.atWork);
@@ -276,7 +276,7 @@ function mayHappenTo({ isShort = false, prints }: Verb, event: Event): boolean {
   return stream === undefined || isShort || prints === stream;
 }
 
-/** Ends each verb by each event; the remains are listed from outside. */
+/** Ends each verb by each event and lists, from outside, what it leaves behind. */
 function leavesNothing(
   verbs: readonly Verb[],
   lab: () => SignalsLab,

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { tempHome } from "../support/hermes.ts";
+import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
 
 const run = promisify(execFile);
@@ -16,11 +17,11 @@ interface Engine {
 }
 
 /** A home whose containers and images are removed at the end. */
-async function openHome({ backend, client, image, env: engine }: Engine) {
+async function openHome({ backend, client: binary, image, env: engine }: Engine) {
   const home = await tempHome();
   const env = {
     ...engine,
-    HERMES_DOCKER_BINARY: client,
+    HERMES_DOCKER_BINARY: binary,
     TERMINAL_ENV: backend,
     TERMINAL_DOCKER_IMAGE: image,
     TERMINAL_DOCKER_NETWORK: "off",
@@ -29,12 +30,12 @@ async function openHome({ backend, client, image, env: engine }: Engine) {
   };
   const hermes = (args: string[]) => home.hermes(args, { env });
   const sandbox = (...args: string[]) => hermes(["sandbox", ...args]);
-  const ask = async (...args: string[]) =>
-    (await run(client, args, { env: { ...process.env, ...engine } })).stdout.trim();
+  const client = async (...args: string[]) =>
+    (await run(binary, args, { env: { ...process.env, ...engine } })).stdout.trim();
   return {
     hermes,
     sandbox,
-    client: ask,
+    client,
     async exec(task: string, command: string) {
       const { exitCode, stdout, stderr } = await sandbox("exec", "--task", task, "--", command);
       expect(exitCode, stderr).toBe(0);
@@ -47,7 +48,7 @@ async function openHome({ backend, client, image, env: engine }: Engine) {
     },
     async [Symbol.asyncDispose]() {
       for (const { name } of (await sandbox("list", "--json")).json<{ name: string }[]>()) {
-        await ask("rm", "-f", "-v", name);
+        await client("rm", "-f", "-v", name);
       }
       await sandbox("prune", "--all");
       await home[Symbol.asyncDispose]();
@@ -56,6 +57,8 @@ async function openHome({ backend, client, image, env: engine }: Engine) {
 }
 
 function journeys(engine: Engine) {
+  const isWhole = engine.backend === "docker" || scale.repeatedSnapshotSteps;
+
   test("G8, G10: a snapshot is taken, listed, forked, restored and pruned", async () => {
     await using home = await openHome(engine);
     await home.exec(
@@ -84,24 +87,30 @@ function journeys(engine: Engine) {
       origin: taken.id,
       files_bytes: expect.any(Number),
     });
-    await home.json("fork", "second");
-    expect(await home.exec("second", "cat /etc/mark; ls /workspace")).toBe("later");
+    if (isWhole) {
+      await home.json("fork", "second");
+      expect(await home.exec("second", "cat /etc/mark; ls /workspace")).toBe("later");
+    }
 
     const asked = await home.sandbox("restore", "first");
     expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("--yes") });
     expect(await home.exec("default", "cat /etc/mark")).toBe("later");
     const { before } = await home.json<{ before: string }>("restore", "first", "--yes");
     expect(await home.exec("default", read)).toBe("system\nwork\nscratch");
-    await home.json("restore", before, "--yes");
-    expect(await home.exec("default", "cat /etc/mark")).toBe("later");
+    if (isWhole) {
+      await home.json("restore", before, "--yes");
+      expect(await home.exec("default", "cat /etc/mark")).toBe("later");
+    }
 
     const dry = await home.json<{ name: string; action: string }[]>("prune", "--all", "--dry-run");
     expect(dry.find(({ name }) => name === "first")).toMatchObject({ action: "kept" }); // the copy was created from it
     await home.sandbox("rm", "--task", "copy", "--force");
-    await home.sandbox("rm", "--task", "second", "--force");
+    if (isWhole) await home.sandbox("rm", "--task", "second", "--force");
     await home.sandbox("rm", "--force");
     const gone = await home.json<{ state: string; action: string }[]>("gc");
-    expect(gone.filter(({ state }) => state === "image")).toMatchObject([{ action: "removed" }]);
+    expect(gone.filter(({ state }) => state === "image")).toMatchObject(
+      isWhole ? [{ action: "removed" }] : [],
+    );
     await home.hermes(["profile", "create", "other"]);
     const others = await home.hermes(["-p", "other", "sandbox", "prune", "--all", "--json"]);
     expect(others.json()).toEqual([]); // snapshots of another profile are not listed
@@ -136,6 +145,23 @@ describeWith("docker", "hermes sandbox snapshot, with docker", (service) => {
     expect(await words("prune", "--older-than", "soon")).toContain("7d");
     expect(await words("prune", "before-upgrade", "--all")).toContain("not both");
     expect(await words("snapshot", "--name", "../x")).toContain("Invalid snapshot name");
+    // A script whose variable is unset passes an empty word; it must not select the snapshots without a name.
+    await home.json("snapshot");
+    for (const words of [
+      ["restore", "", "--yes"],
+      ["fork", "x", "--snapshot", ""],
+      ["fork", ""],
+      ["prune", ""],
+      ["snapshot", "--name", ""],
+      ["exec", "--task", "", "--", "true"],
+      ["rm", ""],
+    ]) {
+      const refused = await home.sandbox(...words);
+      expect(refused, words.join(" ")).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining("It is empty"),
+      });
+    }
     const human = (await home.sandbox("list", "--size")).stdout;
     expect(human).toMatch(/SIZE\n.*\d [KM]?B/);
   });

@@ -6,7 +6,7 @@ import { startScriptedServer } from "../support/scripted-server.ts";
 
 const never = new AbortController().signal;
 
-/** A home whose model answers every prompt with its number. */
+/** A home whose model answers each prompt with the prompt's number. */
 async function openLab() {
   const home = await tempHome();
   const server = await startScriptedServer({ answers: [{ text: "answer {n}", times: 99 }] });
@@ -32,7 +32,7 @@ async function openLab() {
   };
 }
 
-test("agent D2: a session is branched at a message, and both continue with the prompt bytes that they share", async () => {
+test("agent D2: a session is branched at a message, and both sessions continue with the shared bytes of the prompt", async () => {
   await using lab = await openLab();
   await lab.run("-z", "first question");
   const second = (await lab.run("-c", "-z", "second question", "--output-format", "json")).json<{
@@ -101,7 +101,7 @@ test("agent D4: an archived session is listed only on request", async () => {
   expect((await lab.run("sessions", "list", "--all")).stdout).toContain(id);
 });
 
-test("agent D4: unarchive latest brings back what archive latest has hidden, and a session that is not archived is named so", async () => {
+test("agent D4: unarchive latest restores what archive latest has hidden; for a session that is not archived it says so", async () => {
   await using lab = await openLab();
   await lab.run("-z", "older");
   await lab.run("-z", "newer");
@@ -113,7 +113,7 @@ test("agent D4: unarchive latest brings back what archive latest has hidden, and
   expect((await lab.run("sessions", "unarchive", id)).stderr).toContain("was not archived");
 });
 
-test("agent M5: --in resumes the latest session of a folder, and is refused where it has no meaning", async () => {
+test("agent M5: --in resumes the latest session of a folder, and is refused where it makes no sense", async () => {
   await using lab = await openLab();
   await lab.run("-z", "first question");
   const elsewhere = await lab.home.hermes(["sessions", "list", "--all", "--in", ".", "--json"], {

@@ -6,7 +6,7 @@ import { startScriptedServer } from "../support/scripted-server.ts";
 
 const ANSWERS = { answers: [{ text: "yes", times: 99 }] };
 
-test("a resumed session keeps its model, address and wire format; a new flag changes them permanently, and a new address in the settings applies with its model", async () => {
+test("a resumed session keeps its model, address and wire format; a flag changes them permanently, and a new address in the settings applies together with its model", async () => {
   await using home = await tempHome();
   await using first = await startScriptedServer(ANSWERS);
   let knowsModel = true;
@@ -48,7 +48,7 @@ test("a resumed session keeps its model, address and wire format; a new flag cha
   expect(await run("--model.default", "m9", "-c", "-z", "e")).toBe("");
   expect(last()).toBe("first m9");
 
-  // The name of a model is only valid for its server, so a new address applies together with its model.
+  // A model's name is valid only for its server, so a new address applies together with its model.
   await writeModel({ base_url: `${second.url}/v1`, default: "n2" });
   expect(await run("-c", "-z", "f")).toBe(
     `hermes: The address of this session's model has changed in the settings: the session continues with n2 at ${second.url}/v1 instead of m9 at ${first.url}/v1.\n`,

@@ -9,7 +9,7 @@ import { describeWith } from "../support/services.ts";
 const terminal = (command: string) => ({ tools: [{ name: "terminal", input: { command } }] });
 const PRINT_STATE = 'pwd; echo "colour=$COLOUR token=$API_TOKEN plain=$PLAIN pager=[$PAGER]"';
 
-/** A script whose turns are chosen by the word in the message. */
+/** A script whose turns are selected by a word in the message. */
 async function writeScript(folder: string, turns: Readonly<Record<string, readonly object[]>>) {
   const path = join(folder, "script.json");
   const rows = Object.entries(turns).map(([when, answers]) => ({ when, answers }));
@@ -36,7 +36,7 @@ async function openProject(turns: Readonly<Record<string, readonly object[]>>) {
   return { home, project, start, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
 }
 
-test("a resumed session continues in its folder with its exported variables, and no secret among them is stored", async () => {
+test("a resumed session continues in its folder with its exported variables; secrets among them are not stored", async () => {
   await using lab = await openProject({
     work: [
       terminal("mkdir sub; cd sub; export COLOUR=blue; unset PAGER"),

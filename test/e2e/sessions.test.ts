@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readOwnIdentity } from "../../src/lib/process/process-identity.ts";
@@ -157,13 +157,16 @@ test("a session is renamed, and deleted only after confirmation", async () => {
   });
 });
 
-test("agent D3: a session is exported as a web page and as Markdown, escaped, filtered and redacted", async () => {
+test("agent D3: a session is exported as a web page and as Markdown, escaped, filtered and without the profile's own keys", async () => {
   await using home = await tempHome();
   const path = join(home.path, "sessions.sqlite");
+  const ownKey = "the-key-of-this-profile";
   {
     using store = await openSessionStore(path, {}, never);
+    await writeFile(join(home.path, ".env"), `OPENAI_API_KEY=${ownKey}\n`, { mode: 0o600 });
     const draft = store.createSession({ ...NEW_SESSION, title: "Fix <the> parser" });
-    const calls = [call("c1", '{"command":"cat a.txt"}'), call("c2", '{"path":"a.txt","content":"x"}')];
+    const written = JSON.stringify({ path: "a.txt", content: ownKey });
+    const calls = [call("c1", '{"command":"cat a.txt"}'), call("c2", written)];
     await recordAll(store, draft, [
       turnStart("t1", "fix <b>this</b>, token is ghp_0123456789abcdefghijABCDEFGHIJ012345"),
       assistant("# Looking\n\n<script>alert(1)</script>", calls),
@@ -194,6 +197,13 @@ test("agent D3: a session is exported as a web page and as Markdown, escaped, fi
   expect(html).toContain("ghp_0123456789");
   expect(await run("--format", "html", "--redact")).not.toContain("ghp_0123456789");
   expect(await run("--redact")).not.toContain("ghp_0123456789");
+  const show = async (...words: string[]) =>
+    (await home.hermes(["sessions", "show", "latest", ...words])).stdout;
+  const formats = ["jsonl", "markdown", "html"].map((format) => run("--format", format));
+  for (const text of await Promise.all([...formats, show(), show("--json")])) {
+    expect(text).toContain("«redacted"); // the key that the model wrote into a call
+    expect(text).not.toContain(ownKey);
+  }
 
   const markdown = await run("--format", "markdown");
   expect(markdown).toContain("# Fix <the> parser\n");

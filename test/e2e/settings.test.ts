@@ -5,7 +5,7 @@ import { tempHome } from "../support/hermes.ts";
 import { openSandboxHome } from "../support/sandbox-home.ts";
 import { describeWith } from "../support/services.ts";
 
-/** Settings whose effect is visible only in the built program. */
+// Tests of settings whose effect is visible only in the built program.
 
 const terminal = (command: string) => ({ tools: [{ name: "terminal", input: { command } }] });
 
@@ -35,7 +35,7 @@ test("agent.max_turns and agent.run_budget_seconds end a run with exit code 3", 
     expect(standard.exitCode, standard.stderr).toBe(0);
     expect(changed.exitCode, changed.stderr).toBe(3);
   }
-  // A home of the reference may say it like this.
+  // In homes of the reference program, 0 can mean that there is no limit.
   const { changed } = await compare(answers, { HERMES_AGENT_MAX_TURNS: "0" });
   expect(changed.exitCode, changed.stderr).toBe(0);
 });

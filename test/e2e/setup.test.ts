@@ -12,7 +12,7 @@ const CTRL_D = "\u0004";
 const KEY = "sk-pasted-key-that-is-good";
 const NOWHERE = "http://127.0.0.1:9/v1"; // refuses connections
 
-/** A home, a local server with two models, a provider that accepts one key, and a container engine that answers. */
+/** Opens a home, a local server with two models, a provider that accepts one key, and a container engine that runs. */
 async function openSetup(settings = "", vllm = NOWHERE) {
   const home = await tempHome();
   const answers = [{ text: "Hello from the model.", times: 99 }];

@@ -2,9 +2,9 @@ import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentEvent, AgentEventOf } from "../../src/agent/events.ts";
 import { runTurn, type Turn } from "../../src/agent/run-turn.ts";
-import { VIEWS } from "../../src/cli/commands/chat/view.ts";
+import { VIEWS } from "../../src/cli/commands/chat/run-views.ts";
 import type { Terminal } from "../../src/cli/terminal/terminal.ts";
-import { type HttpClient, openHttpClient } from "../../src/lib/http/http.ts";
+import { type HttpClient, openHttpClient } from "../../src/lib/http/http-client.ts";
 import { type Clock, systemClock } from "../../src/lib/time/clock.ts";
 import { type RetryingModel, withRetries } from "../../src/providers/failures/with-retries.ts";
 import {

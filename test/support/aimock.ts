@@ -46,7 +46,7 @@ export async function startAimock(input: ScriptInput): Promise<AsyncDisposable &
     );
   }
   await mock.start();
-  // Not a setting of the server. A slow client must find its connection still open, not in the middle of being closed.
+  // The server has no setting for this. A slow client must find its connection open, and not just being closed.
   const { serverInstance } = mock as unknown as { readonly serverInstance: { readonly server: Server } };
   serverInstance.server.keepAliveTimeout = 600_000;
   return {

@@ -2,8 +2,8 @@ import { mkdir, readdir, readFile, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Whether this process may create a cgroup that can be killed as a whole. Does not use the program's own code for that: a test
- * that is skipped where that code finds no cgroup would also be skipped if the code were broken.
+ * Whether this process may create a cgroup that can be killed as a whole. Does not use the program's own check: if that check
+ * were broken, the tests that depend on this one would be skipped instead of failing.
  */
 export async function mayCreateCgroup(): Promise<boolean> {
   try {

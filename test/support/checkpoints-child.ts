@@ -6,7 +6,7 @@ import { errnoOf, messageOf } from "../../src/lib/errors.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { playRole, print } from "./child-role.ts";
 
-export interface CheckpointPlace {
+export interface CheckpointFolders {
   readonly folder: string;
   readonly project: string;
   readonly files: number;
@@ -15,42 +15,42 @@ export interface CheckpointPlace {
 const signal = new AbortController().signal;
 
 await playRole({
-  /** Undoes and repeats the last change, until it is killed. */
-  async rollBackForever(place: CheckpointPlace) {
-    const checkpoints = open(place);
+  /** Undoes and redoes the last change until it is killed. */
+  async rollBackForever(folders: CheckpointFolders) {
+    const checkpoints = open(folders);
     for (let round = 0; ; round++) {
       print(round);
       await checkpoints.rollBack(
-        { folder: place.project, steps: 1, path: undefined },
+        { folder: folders.project, steps: 1, path: undefined },
         { isDryRun: false },
         signal,
       );
     }
   },
-  /** Takes and completes checkpoints of one change after the other, until it is killed. */
-  async changeForever(place: CheckpointPlace) {
+  /** Makes one change after the other, each with a checkpoint, until it is killed. */
+  async changeForever(folders: CheckpointFolders) {
     for (let round = 0; ; round++) {
       print(round);
-      await change(place, `round ${round}`);
+      await change(folders, `round ${round}`);
     }
   },
   /** Fills the disk of the project, tries to undo a change, and tries again with free space. */
-  async fillProject(place: CheckpointPlace) {
-    await change(place, "y".repeat(30_000));
-    const filler = join(place.project, "..", "filler");
+  async fillProject(folders: CheckpointFolders) {
+    await change(folders, "y".repeat(30_000));
+    const filler = join(folders.project, "..", "filler");
     await fill(filler);
-    print([await rollBack(place), await firstBytes(place)]);
+    print([await rollBack(folders), await summarise(folders)]);
     await rm(filler);
-    print([await rollBack(place), await firstBytes(place)]);
+    print([await rollBack(folders), await summarise(folders)]);
   },
   /** Fills the disk of the store, and tries to take a checkpoint. */
-  async fillStore(place: CheckpointPlace) {
-    await fill(join(place.folder, "..", "filler"));
-    print(await change(place, "new").then(() => "taken", messageOf));
+  async fillStore(folders: CheckpointFolders) {
+    await fill(join(folders.folder, "..", "filler"));
+    print(await change(folders, "new").then(() => "taken", messageOf));
   },
 });
 
-function open({ folder }: CheckpointPlace) {
+function open({ folder }: CheckpointFolders) {
   const variables = { PATH: process.env["PATH"], HOME: folder };
   return createCheckpoints(
     { folder, variables },
@@ -58,24 +58,25 @@ function open({ folder }: CheckpointPlace) {
   );
 }
 
-async function change(place: CheckpointPlace, content: string): Promise<void> {
-  const checkpoints = open(place);
-  const request = { folder: place.project, reason: "test", sessionId: undefined, paths: [] };
+async function change(folders: CheckpointFolders, content: string): Promise<void> {
+  const checkpoints = open(folders);
+  const request = { folder: folders.project, reason: "test", sessionId: undefined };
   const { number } = await checkpoints.take(request, signal);
-  for (let file = 0; file < place.files; file++) await writeFile(join(place.project, `f${file}`), content);
-  await checkpoints.complete(place.project, number, [], signal);
+  for (let file = 0; file < folders.files; file++)
+    await writeFile(join(folders.project, `f${file}`), content);
+  await checkpoints.complete(folders.project, number, signal);
 }
 
-/** The names in the project, and the different contents by their length and first character. */
-async function firstBytes({ project }: CheckpointPlace): Promise<readonly string[]> {
+/** The number of files in the project, and the length and first character of each distinct content. */
+async function summarise({ project }: CheckpointFolders): Promise<readonly string[]> {
   const names = (await readdir(project)).toSorted();
   const texts = await Promise.all(names.map((name) => readFile(join(project, name), "latin1")));
   return [String(names.length), ...new Set(texts.map((text) => `${text.length} × ${text.charAt(0)}`))];
 }
 
-function rollBack(place: CheckpointPlace): Promise<string> {
-  return open(place)
-    .rollBack({ folder: place.project, steps: 1, path: undefined }, { isDryRun: false }, signal)
+function rollBack(folders: CheckpointFolders): Promise<string> {
+  return open(folders)
+    .rollBack({ folder: folders.project, steps: 1, path: undefined }, { isDryRun: false }, signal)
     .then(() => "undone", messageOf);
 }
 

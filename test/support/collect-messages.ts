@@ -1,11 +1,11 @@
 import { expect } from "vitest";
 import type { InboundMessage, InboundSink } from "../../src/gateway/platform.ts";
 
-/** An inbox that keeps everything it is given, repetitions too. */
+/** An inbox that keeps everything that it receives, including repetitions. */
 export interface CollectedMessages extends InboundSink {
   cursor: string | undefined;
   readonly stored: readonly InboundMessage[];
-  /** How often the service was heard. */
+  /** How often a sign of life of the service arrived. */
   readonly aliveCount: number;
   /** The messages, once there are at least `count`. */
   messages(count: number): Promise<readonly InboundMessage[]>;

@@ -24,7 +24,7 @@ import { NEW_SESSION, user } from "./session-fixtures.ts";
 const never = new AbortController().signal;
 const NO_LIMITS = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined };
 
-/** What the model does next, given the request: answer, call a tool, or fail. */
+/** What the model does with a request: answer, call a tool, or fail. */
 export type NextAnswer = (
   request: ModelRequest,
 ) =>
@@ -72,7 +72,7 @@ export function createWindowedModel(windowTokens: number, next: NextAnswer): Mod
             ? [
                 {
                   type: "tool-call",
-                  callId: `call_${calls++ % 3}`, // a server that repeats ids
+                  callId: `call_${calls++ % 3}`, // repeats ids, as some servers do
                   tool: answer.tool,
                   input: JSON.stringify(answer.input),
                 } as const,

@@ -4,7 +4,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as startRequest
 import { join } from "node:path";
 import { chooseAccess } from "../../src/api/access/access-mode.ts";
 import { openAudit } from "../../src/api/access/audit.ts";
-import { openLoginStore } from "../../src/api/access/login-store.ts";
+import { openSignInStore } from "../../src/api/access/sign-in-store.ts";
 import { DASHBOARD_SCOPES, type DashboardScope } from "../../src/api/contract/scopes.ts";
 import { type DashboardRequest, startDashboardServer } from "../../src/api/dashboard/dashboard-server.ts";
 import { dashboardOptions } from "../../src/api/options.ts";
@@ -120,7 +120,7 @@ export async function openDashboardLab(
   await writeFile(join(appFolder, "assets", "app-1a2b.js"), "export {};");
   await writeFile(folder.file("secret.txt"), "outside");
   const clock = parts.clock ?? systemClock;
-  const logins = await openLoginStore(folder.file("dashboard.sqlite"), clock, never);
+  const signIns = await openSignInStore(folder.file("dashboard.sqlite"), clock, never);
   const errors: unknown[] = [];
   const options = dashboardOptions.parse({ port: 0, ...settings });
   const audit = openAudit({
@@ -131,7 +131,7 @@ export async function openDashboardLab(
   const start = async (port: number) =>
     startDashboardServer({
       ...{ options: { ...options, port }, audit, access: await chooseAccess(options) },
-      ...{ appFolder, logins, clock, data: NO_DATA, sources: [], version: "1.2.3", profile: "default" },
+      ...{ appFolder, signIns, clock, data: NO_DATA, sources: [], version: "1.2.3", profile: "default" },
       ...parts,
       onError: (error) => errors.push(error),
     });
@@ -172,7 +172,7 @@ export async function openDashboardLab(
     });
   /** Signs a browser in; returns its `Cookie` header. */
   const signIn = async (scopes: readonly DashboardScope[] = DASHBOARD_SCOPES): Promise<string> => {
-    const code = await logins.createCode(scopes, never);
+    const code = await signIns.createCode(scopes, never);
     const { headers } = await send("/api/enter", { json: { code } });
     return headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
   };
@@ -189,7 +189,7 @@ export async function openDashboardLab(
       sending.end();
     });
   return {
-    ...{ folder, logins, port, errors, send, signIn, follow },
+    ...{ folder, signIns, port, errors, send, signIn, follow },
     url: server.url,
     readAudit: () => readFile(folder.file("logs/dashboard-audit.log"), "utf8"),
     /** Stops the server and starts another one on the same port. */
@@ -199,7 +199,7 @@ export async function openDashboardLab(
     },
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      logins[Symbol.dispose]();
+      signIns[Symbol.dispose]();
       audit[Symbol.dispose]();
       await folder[Symbol.asyncDispose]();
     },

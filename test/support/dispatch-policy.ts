@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { resolveDispatchPolicy } from "../../src/board/dispatcher/policy/resolve-dispatch-policy.ts";
+import { resolveDispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
 import { kanbanOptions } from "../../src/board/options.ts";
 
 export type DispatchSettings = z.input<typeof kanbanOptions>;

@@ -47,7 +47,7 @@ export function createWord(): Buffer {
   });
 }
 
-/** A workbook with two sheets: shared and inline strings, a date, a formula, a gap, a truth value. */
+/** A workbook with two sheets: shared and inline strings, a date, a formula, a gap and a boolean. */
 export function createWorkbook(): Buffer {
   return createZip({
     "xl/workbook.xml":

@@ -14,12 +14,12 @@ export interface FilesTraits {
   readonly folder: string;
   /** A file system of at most 64 MB that a test may fill; without it only the file size limit is tested. */
   readonly smallFolder?: string;
-  /** A command that runs first, in an environment that only the tests use. */
+  /** A command that runs before each test, in an environment that only tests use. */
   readonly setUp?: string;
   /** The path of ripgrep, to compare its results with those of find and grep. */
   readonly ripgrep?: string;
-  /** It shares the code and the image of the Docker environment, which already passes the same contract. */
-  readonly hasShellOfDocker?: boolean;
+  /** Whether another environment with the same shell and tools passes the contracts too. */
+  readonly hasTestedShell?: boolean;
   open(): Promise<Environment>;
 }
 

@@ -5,7 +5,7 @@ import type { tempHome } from "./hermes.ts";
 type Home = Pick<Awaited<ReturnType<typeof tempHome>>, "hermes" | "folder">;
 type Line = { readonly table?: string; readonly row: Record<string, unknown> } & Record<string, unknown>;
 
-/** Creates a board with many done tasks and one ready one, by importing them: created one after the other they would take minutes. */
+/** Creates a board with many done tasks and one ready task by an import, because creating them one by one takes minutes. */
 export async function fillBoard({ hermes, folder }: Home, slug: string, count: number): Promise<void> {
   await hermes(["kanban", "boards", "create", `${slug}-seed`]);
   const at = ["--board", `${slug}-seed`];
@@ -24,7 +24,7 @@ export async function fillBoard({ hermes, folder }: Home, slug: string, count: n
     return { table: "task", row: { ...seed, ...ended, id, seq, title: `Done ${seq}`, updated_at: now } };
   });
   const rows = [...lines.slice(0, -1), ...done];
-  const last = { end: { rows: rows.length - 1 } }; // the first line says what the file is
+  const last = { end: { rows: rows.length - 1 } }; // the first line describes the file
   const path = join(folder, `${slug}.jsonl`);
   await writeFile(path, `${[...rows, last].map((line) => JSON.stringify(line)).join("\n")}\n`);
   const { exitCode, stderr } = await hermes(["kanban", "import", path, "--as", slug]);

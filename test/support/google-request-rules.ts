@@ -19,7 +19,7 @@ const SCHEMA_FIELDS =
 
 /**
  * Finds what Gemini would refuse in a request, by the rules of its documentation and the errors that its users reported.
- * No server of Google can be reached by tests, so this stands for one.
+ * Tests cannot reach a server of Google, so these rules take its place.
  */
 export function findGoogleProblem(request: IncomingMessage, body: object): string | undefined {
   const { contents, tools = [] } = body as {

@@ -44,6 +44,7 @@ export async function tempHome() {
 /** Commands that only print, change stored data or call an engine: they read no input and start no other Hermes. */
 const SELF_CONTAINED = new Set([
   ...["approvals", "audit", "config", "kanban", "model", "profile", "sandbox", "sessions", "status", "why"],
+  ...["completion", "doctor", "insights", "prompt-size", "tools"],
 ]);
 /** Verbs of these commands that read input, start another Hermes or run until they are stopped. */
 const EXCEPTIONS = new Set(["attach", "daemon", "dispatch", "shell", "supervise", "tail", "watch"]);
@@ -54,7 +55,9 @@ function needsProcess(
   { stdin, cwd, killWhen, ownProcess = false }: HermesOptions,
 ): boolean {
   const [command = "", ...rest] = args[0] === "-p" ? args.slice(2) : args;
-  const isSelfContained = SELF_CONTAINED.has(command) && !rest.some((word) => EXCEPTIONS.has(word));
+  const isHelp = command === "help" || args.at(-1) === "--help";
+  const isSelfContained =
+    isHelp || (SELF_CONTAINED.has(command) && !rest.some((word) => EXCEPTIONS.has(word)));
   return ownProcess || [stdin, cwd, killWhen].some((given) => given !== undefined) || !isSelfContained;
 }
 

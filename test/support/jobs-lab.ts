@@ -12,7 +12,7 @@ import { openSshEnvironment } from "../../src/environments/ssh/ssh-environment.t
 import { type Database, openDatabase } from "../../src/lib/sqlite/database.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 
-/** How to open an environment in tests, as a value that can be passed to another process. */
+/** An environment that tests open, as a value that can be passed to another process. */
 export type JobsTarget =
   | { readonly kind: "local"; readonly folder: string; readonly sandbox?: "workspace" }
   | {
@@ -57,16 +57,25 @@ export function openJobsTarget(target: JobsTarget): Environment | Promise<Enviro
   });
 }
 
-/** Opens the jobs of an environment with their records in `path`; `intercept` wraps every command. */
-export async function openJobs(
-  target: JobsTarget,
+/** Opens an environment and its jobs, with their records in `path`; `intercept` wraps every command. */
+export async function openJobs(target: JobsTarget, path: string, intercept?: Intercept): Promise<JobsLab> {
+  return openJobsIn(await openJobsTarget(target), path, intercept);
+}
+
+type Intercept = (request: CommandRequest, run: () => Promise<CommandResult>) => Promise<CommandResult>;
+
+export interface JobsLab extends AsyncDisposable {
+  readonly jobs: Jobs;
+  readonly environment: Environment;
+  readonly database: Database;
+}
+
+/** Opens the jobs of an open environment, which is closed with them. */
+export async function openJobsIn(
+  environment: Environment,
   path: string,
-  intercept: (request: CommandRequest, run: () => Promise<CommandResult>) => Promise<CommandResult> = (
-    _,
-    run,
-  ) => run(),
-): Promise<AsyncDisposable & { jobs: Jobs; environment: Environment; database: Database }> {
-  const environment = await openJobsTarget(target);
+  intercept: Intercept = (_, run) => run(),
+): Promise<JobsLab> {
   const signal = AbortSignal.timeout(300_000);
   const options = { migrations: [jobMigration], synchronous: "NORMAL", clock: systemClock } as const;
   const database = await openDatabase(path, options, signal);

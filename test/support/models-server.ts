@@ -9,7 +9,7 @@ export interface ModelsServer extends AsyncDisposable {
   readonly headers: readonly IncomingMessage["headers"][];
 }
 
-/** What a path answers: JSON, or a handler that misbehaves. An unknown path answers with 404. */
+/** The answer of each path: JSON, or a handler that misbehaves. All other paths answer with 404. */
 export type Answers = Readonly<Record<string, unknown | ((response: ServerResponse, body: string) => void)>>;
 
 /** A server on loopback that lists models and records what it is asked. */

@@ -32,7 +32,7 @@ export interface ProfileState {
   readonly folders: readonly string[];
 }
 
-/** Everything of a profile, in the engine and below its folder. */
+/** Lists what a profile has in the engine and below its folder. */
 export async function inspectProfile(
   home: Pick<SandboxHome, "docker">,
   { sandboxes, profileId }: { readonly sandboxes: string; readonly profileId: string },
@@ -59,7 +59,7 @@ export async function inspectProfile(
   };
 }
 
-/** Expects no unfinished work: one container per task under its own name, one record per container, an owner for each image. */
+/** Expects no unfinished work: one container per task under its proper name, one record per container, and no unowned image. */
 export function expectConsistent(left: ProfileState): void {
   expect(left.unmatched).toEqual([]);
   expect(left.operations).toEqual([]);

@@ -69,20 +69,25 @@ export const scale = {
   /** Tasks that depend on each other, in layers of four, and how long processes are killed while workers run the tasks. */
   graphTasks: count(6, 20),
   troubleMs: count(3_000, 20_000),
+  /** Whether those tasks are started again at once after a failure; the deep lane waits for their pauses. */
+  skipsPauses: count(true, false),
   /** Actions of a user on tasks whose workers are running. */
   operatorActions: count(6, 300),
   /** Tasks of a board that is copied from one database to the other and back. */
   boardTasks: count(1_000, 10_000),
   /** The lease of a run whose end cannot be recorded on a full disk; the test waits for the shorter one to expire. */
-  fullDiskLeaseMs: count(300_000, 36_000),
+  fullDiskLeaseMs: count(300_000, 30_000),
   /** How often a database server is killed and started again. */
   losses: count(1, 3),
 
   /**
-   * Whether Podman runs the rows of the contracts that test only the shell and tools of its image: Docker runs them in the
-   * same image with the same code. Rows about the connection to the container always run on both.
+   * Whether rows that test only the shell and tools run in every environment: Podman has the image of Docker, and the SSH
+   * server of the tests has the shell of this machine. Rows about the connection to an environment always run.
    */
-  podmanShellRows: count(false, true),
+  repeatedShellRows: count(false, true),
+
+  /** Whether Podman also repeats the steps of the snapshot journey that make no other calls of the engine. */
+  repeatedSnapshotSteps: count(false, true),
 
   /** Every nth case of a command that is ended midway is tested; n must not divide the number of events. */
   signalCaseStep: count(13, 1),

@@ -20,7 +20,7 @@ import { tempFolder } from "./temp-folder.ts";
 interface Delivered {
   readonly messageId: string;
   readonly part: OutboundPart;
-  /** As people see it now, after edits. */
+  /** The text as people see it after all edits. */
   text: string;
 }
 
@@ -47,7 +47,7 @@ export interface ScriptedService extends AsyncDisposable {
   /** Called once, with the next acknowledgement, or the next action in a chat. */
   onAck(listener: () => void): void;
   onAct(listener: () => void): void;
-  /** Whether `find` is answered with the truth or with "unknown". */
+  /** Whether `find` is answered correctly or with "unknown". */
   setCanTell(canTell: boolean): void;
   /** Whether pings are answered. */
   setSilent(isSilent: boolean): void;

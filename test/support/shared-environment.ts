@@ -2,10 +2,12 @@ import { afterAll, beforeAll } from "vitest";
 import type { Environment } from "../../src/environments/environment.ts";
 
 /**
- * One environment for all tests of a suite that only run commands, each test in its own session: opening an environment and a
- * shell takes longer than most of the tests. Closing the returned environment leaves it open for the next test.
+ * Shares one environment between all tests of a suite that only run commands, each in its own session: opening an environment
+ * and a shell takes longer than most of these tests. Closing the returned environment leaves it open for the next test.
  */
-export function sharedEnvironment(open: () => Promise<Environment>): () => Promise<Environment> {
+export function sharedEnvironment(
+  open: () => Environment | Promise<Environment>,
+): () => Promise<Environment> {
   let shared: Environment | undefined;
   beforeAll(async () => {
     shared = await open();
@@ -15,7 +17,8 @@ export function sharedEnvironment(open: () => Promise<Environment>): () => Promi
     const environment = shared;
     if (environment === undefined) throw new Error("the environment does not exist before the first test");
     return {
-      openSession: () => environment.openSession(),
+      openSession: (saved) => environment.openSession(saved),
+      outside: environment.outside,
       run: (request, signal) => environment.run(request, signal),
       warm: (signal) => environment.warm(signal),
       busy: 0,

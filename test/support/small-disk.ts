@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 /** A file system of a few megabytes that a test can fill. */
 export interface SmallDisk extends AsyncDisposable {
-  /** Leaves not a byte free. */
+  /** Fills it to the last byte. */
   fill(): void;
   free(): void;
 }

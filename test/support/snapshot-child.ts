@@ -1,6 +1,6 @@
 import { createEngine, type Engine } from "../../src/environments/docker/engine/engine.ts";
-import { forkSandbox } from "../../src/environments/docker/operations/fork-sandbox.ts";
-import { restoreSandbox } from "../../src/environments/docker/operations/restore-sandbox.ts";
+import { forkSandbox } from "../../src/environments/docker/restore/fork-sandbox.ts";
+import { restoreSandbox } from "../../src/environments/docker/restore/restore-sandbox.ts";
 import { snapshotSandbox } from "../../src/environments/docker/snapshots/snapshot-sandbox.ts";
 import { requireSnapshot } from "../../src/environments/docker/snapshots/snapshot-store.ts";
 import { createSandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";

@@ -1,13 +1,13 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A port that passes everything on to a server, until a test interferes. */
+/** A port that forwards to a server until a test interferes. */
 export interface TcpRelay extends AsyncDisposable {
   readonly port: number;
   /** Breaks all connections; new ones are accepted. */
   cut(): void;
-  /** Passes nothing on any more, in either direction, and leaves the connections open. Resolves when a client writes. */
+  /** Stops forwarding in both directions, but leaves the connections open. Resolves when a client writes. */
   freeze(): Promise<void>;
-  /** Breaks the next connection once its client has written so many bytes. */
+  /** Breaks the next connection once its client has written this many bytes. */
   cutAfterUpload(bytes: number): void;
   /** Refuses connections, or accepts them again. */
   setDown(isDown: boolean): void;

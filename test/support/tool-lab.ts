@@ -178,7 +178,7 @@ export async function openToolLab(
   const owner = options.owner ?? "session-1";
   const home = options.home ?? temp.file("home");
   const parts: ToolParts = {
-    workspace: async () => ({
+    openEnvironment: async () => ({
       environment,
       session,
       files: createEnvironmentFiles(environment, session),
@@ -201,7 +201,11 @@ export async function openToolLab(
         spill: createSpillFile({ home, maxBytes: 5_000_000, now: () => Date.now() }),
       }),
   };
-  const tools = createTools(parts, { toolsets: new Set(TOOLSETS), todos: options.todos ?? NO_TODOS });
+  const tools = createTools(parts, {
+    toolsets: new Set(TOOLSETS),
+    todos: options.todos ?? NO_TODOS,
+    added: [],
+  });
   const lab: ToolLab = {
     folder,
     tools,

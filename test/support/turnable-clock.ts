@@ -19,7 +19,7 @@ export class TurnableClock implements Clock {
     return this.#now;
   }
 
-  /** How many sleeps are pending: poll it to know that the code under test waits. */
+  /** The number of pending sleeps; poll it to detect that the code under test is waiting. */
   get sleeping(): number {
     return this.#sleepers.size;
   }
@@ -44,7 +44,7 @@ export class TurnableClock implements Clock {
     });
   }
 
-  /** Sets the time back, as a person or a time server does; what sleeps still sleeps as long as before. */
+  /** Sets the time back, as a person or a time server does; pending sleeps keep their remaining time. */
   setBack(ms: number): void {
     this.#now -= ms;
     for (const sleeper of this.#sleepers) sleeper.due -= ms;

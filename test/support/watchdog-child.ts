@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startLoopWatchdog } from "../../src/gateway/watch/loop-watchdog.ts";
+import { startLoopWatchdog } from "../../src/gateway/diagnostics/loop-watchdog.ts";
 import { playRole, print } from "./child-role.ts";
 
 interface Watched {

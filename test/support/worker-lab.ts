@@ -8,6 +8,7 @@ import { boardPath } from "../../src/board/board-slug.ts";
 import { openBoardStore } from "../../src/board/board-store.ts";
 import type { ChildLimits } from "../../src/board/caller.ts";
 import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
+import { liftGuards } from "../../src/board/dispatcher/transactions/record-notices.ts";
 import type { BoardLocation } from "../../src/board/open-board.ts";
 import type { ClaimedTask } from "../../src/board/operations/runs/claim.ts";
 import type { NewTask } from "../../src/board/operations/tasks/create-task.ts";
@@ -34,6 +35,7 @@ const run = promisify(execFile);
 const never = new AbortController().signal;
 const POLICY = { failureLimit: 5, failureRetryMs: 0, rateLimitCooldownMs: 1_000 };
 const HOST = "host-of-test";
+const OPERATOR = { kind: "operator", name: "alice" } as const;
 /** Ends hanging tests; long enough for a busy machine. */
 const WITHIN_MS = 150_000;
 
@@ -41,7 +43,7 @@ const WITHIN_MS = 150_000;
  * A lease that expires within a test but survives a machine that stalls for ten seconds: a supervisor must start within half
  * of it, and has a third of it for a renewal.
  */
-export const SHORT_LEASE_MS = 36_000;
+export const SHORT_LEASE_MS = 30_000;
 
 /**
  * A root home with a board and profiles whose models follow scripts; all its processes are ended at the end. With `diskBytes`
@@ -61,7 +63,7 @@ export async function openWorkerLab({
   if (diskBytes > 0) await run("mount", ["-t", "tmpfs", "-o", `size=${diskBytes},mode=700`, "tmpfs", root]);
   const location: BoardLocation = { root, databaseUrl, slug };
   const store = await openBoardStore(location, {}, never);
-  const operator = store.as({ kind: "operator", name: "alice" });
+  const operator = store.as(OPERATOR);
   const system = store.as({ kind: "system", name: "dispatcher" });
   const around = { PATH: process.env["PATH"], HOME: folder.path, ...variables };
   const slots = openHostSlots({ root, host: HOST, board: store.identity }, systemClock);
@@ -170,6 +172,9 @@ export async function openWorkerLab({
       if (started.kind === "failed") throw new Error(started.error);
       return { ...started, cwd };
     },
+    /** Removes the guards of a task, such as the pause after a failure. */
+    unguard: (id: string) =>
+      store.forDispatcher.write(OPERATOR, (transaction) => liftGuards(transaction, id), never),
     /** Lets the lease of a run expire, as if it had not been renewed. Only for a board in SQLite. */
     expireLease({ run }: ClaimedTask): void {
       const connection = new Sqlite(boardPath(root, slug), { timeout: 150_000 });

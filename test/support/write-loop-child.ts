@@ -34,7 +34,7 @@ async function open({ docker, home }: LoopInput): Promise<Environment> {
   return openDockerEnvironment({ engine, spec, reporter });
 }
 
-/** Writes one version after the other until it is killed, and reports its start. */
+/** Writes one version after another until it is killed, and reports its start. */
 const ROLES = {
   async loop(input: LoopInput) {
     const environment = await open(input);

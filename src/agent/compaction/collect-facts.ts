@@ -20,7 +20,7 @@ const SEPARATOR_CHARS = 3;
 /** Addresses, paths, file names, UUIDs and hashes. Every repetition is bounded, so that the time stays linear. */
 const IDENTIFIER =
   /https?:\/\/[^\s"'<>)\]]{1,200}|[~\w.-]{0,64}(?:\/[\w@.+-]{1,64}){1,12}|\b[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}\b|\b[0-9a-f]{7,40}\b|\b[\w-]{1,64}\.(?:[cm]?[jt]sx?|py|rs|go|md|json|ya?ml|toml|sh|sql|txt|csv)\b/g;
-/** Two slashes, an ending or a digit; otherwise it may be an ordinary word. */
+/** An identifier has two slashes, a file extension or a digit; anything else may be an ordinary word. */
 const TELLING = /\/.*\/|\.\w{1,5}$|\d/;
 
 /** Collects what must survive word for word, without a model: calls made, identifiers, and messages of the user. */
@@ -63,7 +63,7 @@ function findIdentifiers(text: string): string[] {
   );
 }
 
-/** Without repetitions; the last occurrence counts. */
+/** Removes duplicates; of equal items, the last one is kept. */
 function distinct(items: readonly string[]): string[] {
   return [...new Set(items.toReversed())].reverse();
 }

@@ -15,7 +15,7 @@ import { createSummaryMessage, NOTHING_EARLIER } from "./summary-message.ts";
 /** What a compaction needs besides the conversation. */
 export interface CompactionParts {
   readonly sessionId: string;
-  /** Asked in this order until one writes a summary. */
+  /** Tried in this order until one of them writes a summary. */
   readonly summarizers: readonly (() => Promise<Summarizer>)[];
   /** How long a summarizer may be silent. */
   readonly silenceMs: number;
@@ -77,7 +77,7 @@ export function planCompaction(
     tailTokens: Math.floor(windowTokens * tailShare),
     newestTokens: Math.floor(windowTokens * NEWEST_SHARE),
   });
-  // Everything but a new summary is known before it is written.
+  // This measures the gain without the new summary, whose text is still unknown.
   const { dropped, earlier, kept } = split;
   const text = dropped.length === 0 ? earlier.summary : "";
   const replacement = createReplacement(split, { ...NO_ATTEMPT, text }, request, parts);
@@ -85,14 +85,14 @@ export function planCompaction(
   return gain >= windowTokens * MIN_GAIN_SHARE ? split : undefined;
 }
 
-/** Estimates by how many tokens a conversation becomes shorter. */
+/** Estimates how many tokens a compaction saves. */
 function gainOf(history: readonly Message[], compacted: readonly Message[]): number {
   return estimateTokens(history.filter(({ role }) => role !== "system")) - estimateTokens(compacted);
 }
 
 /**
  * Replaces the older part of a conversation with a summary. Returns undefined, and changes nothing, if that would gain
- * nothing, if it was stopped, or if no summary could be written and the conversation can do without one for now.
+ * nothing, if it was stopped, or if no summary could be written and the conversation still fits without one.
  */
 export async function* compactHistory(
   request: CompactionRequest,
@@ -146,7 +146,7 @@ export async function* compactHistory(
   return { history: compacted, replaced: replacement.length };
 }
 
-/** Asks the summarizers in their order. The attempt that is returned has the cost of all attempts. */
+/** Tries the summarizers in their order. The returned attempt includes the cost of all attempts. */
 async function* writeSummary(
   split: SplitHistory,
   request: CompactionRequest,

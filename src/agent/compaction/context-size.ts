@@ -9,7 +9,7 @@ export interface SizeAnchor {
   readonly messages: number;
 }
 
-/** The tokens of a conversation: as the provider counted them, plus an estimate of what was added since. */
+/** The tokens of a conversation: the provider's last count, plus an estimate of what was added since. */
 export function measureHistory(
   messages: readonly Message[],
   tools: readonly ToolDefinition[],

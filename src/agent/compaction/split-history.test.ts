@@ -10,7 +10,7 @@ import { createSummaryMessage, NOTHING_EARLIER } from "./summary-message.ts";
 const user = (text: string): UserMessage => ({ role: "user", parts: [{ type: "text", text }] });
 const words = fc.integer({ min: 1, max: 3_000 }).map((length) => "word ".repeat(length / 5 + 1));
 
-/** One step of a turn: calls with results, and perhaps a note of the user. */
+/** One step of a turn: calls with results, and sometimes a note of the user. */
 const step = fc.record({ results: fc.array(words, { minLength: 1, maxLength: 3 }), note: fc.boolean() });
 const turn = fc.record({
   question: words,

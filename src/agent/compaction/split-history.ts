@@ -19,13 +19,13 @@ export interface SplitHistory {
   /** What the previous summary says. */
   readonly earlier: EarlierConversation;
   readonly dropped: readonly Message[];
-  /** The newest message of the user and later notes, if these are not in the tail, and the user message that starts the tail. */
+  /** The user's newest message and later notes, unless the tail contains them, and the user message that starts the tail. */
   readonly userParts: UserMessage["parts"];
   /** Whether the middle of one of these parts was cut. */
   readonly isMessageCut: boolean;
   /** The messages that these parts are from. */
   readonly answerable: readonly Message[];
-  /** Messages of the tail that cannot be taken from the stored messages: shortened ones, and ones of a replacement. */
+  /** Messages of the tail that differ from the stored ones: they were shortened, or come from an earlier replacement. */
   readonly copied: readonly Message[];
   /** The newest messages, unchanged. */
   readonly kept: readonly Message[];
@@ -67,7 +67,7 @@ export function splitHistory({ history, replaced, tailTokens, newestTokens }: Sp
   };
 }
 
-/** Finds where the newest messages that fit start. If not even the last step fits, `cut` has it with shorter results. */
+/** Finds the start of the newest messages that fit. If even the last step is too long, `cut` is that step with shorter results. */
 function findTail(
   body: readonly Message[],
   maxTokens: number,

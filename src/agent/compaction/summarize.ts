@@ -41,7 +41,7 @@ const INPUT_SHARE = 0.5; // of the summarizer's window
 const OUTPUT_SHARE = 0.25;
 const REASONING_TOKENS = 4_000;
 const MIN_SUMMARY_CHARS = 40;
-/** A conversation that is too long for the summarizer is halved this often. */
+/** How many times a conversation that is too long for the summarizer is halved. */
 const MAX_HALVINGS = 3;
 
 /** Asks one model for a summary. The conversation is data to it: it gets no tools, and its calls are ignored. */

@@ -9,16 +9,16 @@ import { findInjection } from "../../lib/untrusted/find-injection.ts";
 export interface ContextFile {
   readonly path: string;
   readonly text: string;
-  /** Set if `text` is only a notice, because the file contains text that is written to steer an agent. */
+  /** Set if `text` is only a notice, because the file tries to steer the agent. */
   readonly isLeftOut?: true;
 }
 
 export interface ContextRules {
   /** Characters of one file; of a longer file, the beginning and the end are used. */
   readonly maxChars: number;
-  /** Receives one sentence about each file that exists and is not used as it is. */
+  /** Receives one sentence about each existing file that is shortened or not used. */
   notify(sentence: string): void;
-  /** Receives the name of a file that was left out because its text is written to steer an agent. */
+  /** Receives the name of a file that was omitted because it tries to steer the agent. */
   onUntrusted(source: string): void;
 }
 
@@ -28,8 +28,8 @@ const READ_TIMEOUT_MS = 5_000;
 const MAX_UTF8_BYTES = 4;
 
 /**
- * Loads a text for the prompt, shortened to fit. Returns undefined if the file does not exist, is empty or cannot be used; the
- * last is reported. `root` is the folder that the file must really be in.
+ * Loads a text for the prompt, shortened to fit. Returns undefined if the file does not exist or is empty, and also, with a
+ * notice, if it cannot be used. `root` is the folder that the file must be in after links are resolved.
  */
 export async function loadContextFile(
   path: string,
@@ -60,7 +60,7 @@ export async function loadContextFile(
   }
 }
 
-/** The notice that stands for a file whose text is written to steer an agent; undefined for other files. */
+/** The notice that replaces a file that tries to steer the agent; undefined for other files. */
 export function screenContext(
   path: string,
   text: string,

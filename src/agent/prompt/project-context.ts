@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { exists } from "../../lib/files/unless-missing.ts";
 import { type ContextFile, type ContextRules, loadContextFile, shortenContext } from "./context-file.ts";
 
-/** The first existing file is used. Our own file names are searched up to the root of the repository. */
+/** Only the first existing file is used. Files with Hermes' own names are also searched in parent folders of the repository. */
 const OWN_NAMES = [".hermes.md", "HERMES.md"];
 const OTHER_NAMES = ["AGENTS.md", "CLAUDE.md"];
 
@@ -27,7 +27,7 @@ export async function findProjectContext(
   return undefined;
 }
 
-/** The working folder and its parents up to the root of the repository; only the working folder outside of a repository. */
+/** The working folder and its parents up to the root of the repository; outside of a repository, only the working folder. */
 async function foldersUpToRoot(cwd: string): Promise<readonly string[]> {
   const folders: string[] = [];
   for (let folder = cwd; ; folder = dirname(folder)) {

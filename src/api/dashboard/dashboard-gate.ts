@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import type { Client } from "../access/client.ts";
-import { readCookies, writeCookie } from "../access/login-cookie.ts";
-import type { Login } from "../access/login-store.ts";
+import { readCookies, writeCookie } from "../access/sign-in-cookie.ts";
+import type { SignIn } from "../access/sign-in-store.ts";
 import { ApiError, errorBody, toApiError } from "../api-error.ts";
 import { DASHBOARD_SCOPES } from "../contract/scopes.ts";
 import { parseBody, readFileBody, requireShape } from "../request-body.ts";
@@ -90,17 +90,17 @@ async function handle(
   const request = context.req.raw;
   const { audit } = gate.parts;
   const action = `${row.method} ${row.path}`;
-  let login: string | undefined;
+  let signInName: string | undefined;
   try {
     requireOwnPage(request, client);
     const found =
       row.scope === "none" ? findLogin(request, client, gate) : requireLogin(request, client, gate);
-    login = found?.login.name;
-    if (row.scope !== "none" && found !== undefined) requireScope(found.login, row.scope);
+    signInName = found?.signIn.name;
+    if (row.scope !== "none" && found !== undefined) requireScope(found.signIn, row.scope);
     const query = row.query && requireShape(row.query, context.req.query(), "The query");
     const response = await row.handle(
       {
-        login: found?.login,
+        signIn: found?.signIn,
         client,
         params: context.req.param() as Record<string, string>,
         query,
@@ -113,13 +113,19 @@ async function handle(
     );
     if (found !== undefined) await renewLogin(found, client, response, gate);
     if (isAudited(row) && response.ok)
-      audit.write({ action, outcome: "done", login, address: client.address, route: context.req.path });
+      audit.write({
+        action,
+        outcome: "done",
+        login: signInName,
+        address: client.address,
+        route: context.req.path,
+      });
     return response;
   } catch (thrown) {
     const error = toApiError(thrown);
     if (REFUSALS.has(error.status))
       audit.write({
-        ...{ action, outcome: "refused", login },
+        ...{ action, outcome: "refused", login: signInName },
         address: client.address,
         detail: error.code.replaceAll("_", "-"),
       });
@@ -154,20 +160,20 @@ function requireOwnPage({ method, headers }: Request, client: Client): void {
 }
 
 /** The sign-in of everybody while the gate is off. Strangers may only read, because a task or a message is a command. */
-export const ANYONE: Login = { id: "anyone", name: "anyone", scopes: ["read"] };
+export const ANYONE: SignIn = { id: "anyone", name: "anyone", scopes: ["read"] };
 
 interface FoundLogin {
-  readonly login: Login;
+  readonly signIn: SignIn;
   /** The cookie; undefined while the gate is off. */
   readonly token: string | undefined;
 }
 
 function findLogin(request: Request, client: Client, { parts }: DashboardGateParts): FoundLogin | undefined {
   for (const token of readCookies(request.headers.get("Cookie"), client, parts.port)) {
-    const login = parts.logins.find(token);
-    if (login !== undefined) return { login, token };
+    const signIn = parts.signIns.find(token);
+    if (signIn !== undefined) return { signIn, token };
   }
-  return parts.access.isInsecure ? { login: ANYONE, token: undefined } : undefined;
+  return parts.access.isInsecure ? { signIn: ANYONE, token: undefined } : undefined;
 }
 
 function requireLogin(request: Request, client: Client, gate: DashboardGateParts): FoundLogin {
@@ -176,7 +182,7 @@ function requireLogin(request: Request, client: Client, gate: DashboardGateParts
   throw new ApiError(401, "signed_out", "This browser is not signed in.");
 }
 
-function requireScope({ scopes }: Login, scope: Login["scopes"][number]): void {
+function requireScope({ scopes }: SignIn, scope: SignIn["scopes"][number]): void {
   if (scopes.includes(scope)) return;
   throw new ApiError(
     403,
@@ -194,7 +200,7 @@ async function renewLogin(
 ): Promise<void> {
   if (token === undefined || response.headers.has("Set-Cookie")) return;
   try {
-    const isRenewed = await parts.logins.renew(token, AbortSignal.timeout(1_000));
+    const isRenewed = await parts.signIns.renew(token, AbortSignal.timeout(1_000));
     if (isRenewed) response.headers.append("Set-Cookie", writeCookie(token, client, parts.port));
   } catch (error) {
     onError(error); // for instance a full disk, which must not end the sign-in

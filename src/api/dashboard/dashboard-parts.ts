@@ -1,8 +1,8 @@
 import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
-import type { LoginStore } from "../access/login-store.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
+import type { SignInStore } from "../access/sign-in-store.ts";
 import type { Live } from "../live/live.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
@@ -20,7 +20,7 @@ export interface DashboardData {
 /** What the routes of the dashboard work with. */
 export interface DashboardParts {
   readonly data: DashboardData;
-  readonly logins: LoginStore;
+  readonly signIns: SignInStore;
   /** Counts attempts to sign in, by address. */
   readonly attempts: RateLimit;
   readonly live: Live;

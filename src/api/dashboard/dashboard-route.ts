@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Client } from "../access/client.ts";
-import type { Login } from "../access/login-store.ts";
+import type { SignIn } from "../access/sign-in-store.ts";
 import type { DashboardScope } from "../contract/scopes.ts";
 import type { DashboardParts } from "./dashboard-parts.ts";
 
@@ -10,7 +10,7 @@ export const LIVE_PATH = "/health/live";
 /** A request that has passed the gate: it is allowed, and its query and body match the schemas of the route. */
 export interface DashboardCall<Query = unknown, Body = unknown> {
   /** The sign-in of the sender; undefined only in a route whose scope is `none`. */
-  readonly login: Login | undefined;
+  readonly signIn: SignIn | undefined;
   readonly client: Client;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;

@@ -6,8 +6,8 @@ import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
 import { createClientReader } from "../access/client.ts";
-import type { LoginStore } from "../access/login-store.ts";
 import { createRateLimit } from "../access/rate-limit.ts";
+import type { SignInStore } from "../access/sign-in-store.ts";
 import { listen, SERVER_LIMITS } from "../listen.ts";
 import { type LiveTimes, openLive } from "../live/live.ts";
 import type { LiveSource } from "../live/live-source.ts";
@@ -23,7 +23,7 @@ export interface DashboardRequest {
   readonly appFolder: string;
   readonly data: DashboardData;
   readonly sources: readonly LiveSource[];
-  readonly logins: LoginStore;
+  readonly signIns: SignInStore;
   readonly version: string;
   readonly profile: string;
   readonly access: AccessMode;
@@ -43,11 +43,11 @@ const LAST_ANSWERS_WITHIN_MS = 2_000;
 
 /** Serves the dashboard. Disposing sends `bye` to all pages and closes the connections. */
 export async function startDashboardServer(request: DashboardRequest): Promise<DashboardServer> {
-  const { options, logins, sources, version, profile, access, audit, clock, times, onError } = request;
+  const { options, signIns, sources, version, profile, access, audit, clock, times, onError } = request;
   const live = openLive({
     ...{ sources, version, onError },
     ...(times !== undefined && { times }),
-    isSignedIn: (id) => (access.isInsecure && id === ANYONE.id) || logins.isSignedIn(id),
+    isSignedIn: (id) => (access.isInsecure && id === ANYONE.id) || signIns.isSignedIn(id),
   });
   const publicUrl = options.public_url === "" ? undefined : new URL(options.public_url);
   const server = createServer(SERVER_LIMITS);
@@ -62,7 +62,7 @@ export async function startDashboardServer(request: DashboardRequest): Promise<D
   });
   const gate = createDashboardGate(DASHBOARD_ROUTES, {
     parts: {
-      ...{ data: request.data, logins, live, version, profile, port, access, audit },
+      ...{ data: request.data, signIns, live, version, profile, port, access, audit },
       attempts: createRateLimit(() => clock.now()),
     },
     files: openAppFiles(request.appFolder),

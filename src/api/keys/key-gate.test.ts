@@ -21,7 +21,7 @@ const statusOf = async (response: Promise<Response>): Promise<number> => {
   return status;
 };
 
-test("H2: every route but health is refused without a key and with a wrong one", async () => {
+test("H2, board G39: every route but health is refused without a key and with a wrong one", async () => {
   await using lab = await openApiLab({});
   for (const endpoint of await listEndpoints(lab)) {
     const isPublic = endpoint.scope === null;

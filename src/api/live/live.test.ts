@@ -221,7 +221,7 @@ test("a stream ends when its sign-in ends, here or in another process", async ()
   const [page, elsewhere] = [await lab.follow(lab.Cookie), await lab.follow(other)];
   await lab.send("/api/sign-out", { method: "POST", headers: { Cookie: lab.Cookie } });
   await page.ended;
-  await lab.logins.signOutAll(new AbortController().signal);
+  await lab.signIns.signOutAll(new AbortController().signal);
   await elsewhere.ended;
 });
 

@@ -30,12 +30,12 @@ export interface LiveParts {
   readonly times?: LiveTimes;
   readonly limits?: JournalLimits;
   /** Whether the sign-in that opened a stream is still valid. */
-  isSignedIn(loginId: string): boolean;
+  isSignedIn(signInId: string): boolean;
   onError(error: unknown): void;
 }
 
 export interface StreamRequest {
-  readonly loginId: string;
+  readonly signInId: string;
   /** The name that the page chose. */
   readonly stream: string;
   readonly topics: readonly Topic[];
@@ -46,7 +46,7 @@ export interface StreamRequest {
 }
 
 interface OpenStream {
-  readonly loginId: string;
+  readonly signInId: string;
   readonly listener: Listener;
   topics: ReadonlySet<Topic>;
 }
@@ -61,11 +61,11 @@ export interface Live extends AsyncDisposable {
   follow(request: StreamRequest, gone: AbortSignal): Promise<Response>;
   /** Replaces the topics of a stream; each value is the position of the page's snapshot. */
   changeTopics(
-    stream: { readonly loginId: string; readonly stream: string },
+    stream: { readonly signInId: string; readonly stream: string },
     topics: Readonly<Record<Topic, Position | null>>,
   ): Promise<TopicsChanged>;
   /** Ends the streams of a sign-in that has ended. */
-  disconnect(loginId: string): void;
+  disconnect(signInId: string): void;
   /** The numbers of open streams and topics. */
   counts(): { readonly streams: number; readonly topics: number };
 }
@@ -93,8 +93,8 @@ export function openLive(parts: LiveParts): Live {
 
   const beat = setInterval(() => {
     const bytes = tell("beat", { at: journal.position() });
-    for (const { loginId, listener } of streams.values()) {
-      if (isSignedIn(loginId)) listener.send(bytes);
+    for (const { signInId, listener } of streams.values()) {
+      if (isSignedIn(signInId)) listener.send(bytes);
       else listener.end(); // signed out by another process, or expired
     }
   }, times.beatMs).unref();
@@ -106,9 +106,9 @@ export function openLive(parts: LiveParts): Live {
     return journal.after(earlier)?.filter((entry) => entry.topic === topic);
   };
 
-  const keyOf = (loginId: string, stream: string): string => `${loginId} ${stream}`;
-  const requireRoom = (loginId: string): void => {
-    const own = [...streams.values()].filter((stream) => stream.loginId === loginId).length;
+  const keyOf = (signInId: string, stream: string): string => `${signInId} ${stream}`;
+  const requireRoom = (signInId: string): void => {
+    const own = [...streams.values()].filter((stream) => stream.signInId === signInId).length;
     if (streams.size < MAX_STREAMS && own < MAX_STREAMS_OF_LOGIN) return;
     throw new ApiError(429, "streams_full", "Too many streams of events are open.");
   };
@@ -119,13 +119,13 @@ export function openLive(parts: LiveParts): Live {
       topics.release(topic);
       return journal.position();
     },
-    async follow({ loginId, stream, topics: named, after, cut }, gone) {
+    async follow({ signInId, stream, topics: named, after, cut }, gone) {
       gone.throwIfAborted();
-      const key = keyOf(loginId, stream);
-      streams.get(key)?.listener.cut(); // the page reconnected before the server noticed that the old connection was cut
-      requireRoom(loginId);
+      const key = keyOf(signInId, stream);
+      streams.get(key)?.listener.cut(); // the page came back before the server saw that its old connection was cut
+      requireRoom(signInId);
       const own: OpenStream = {
-        loginId,
+        signInId,
         topics: new Set<Topic>(["always", ...named]),
         listener: openListener(
           {
@@ -157,15 +157,15 @@ export function openLive(parts: LiveParts): Live {
       streams.set(key, own);
       return listener.response;
     },
-    async changeTopics({ loginId, stream }, wanted) {
-      const own = streams.get(keyOf(loginId, stream));
+    async changeTopics({ signInId, stream }, wanted) {
+      const own = streams.get(keyOf(signInId, stream));
       if (own === undefined)
         throw new ApiError(404, "stream_not_found", `There is no stream ${stream}; open it again.`);
       const before = own.topics;
       const after = new Set<Topic>(["always", ...Object.keys(wanted)]);
       const added = [...after].filter((topic) => !before.has(topic));
       await Promise.all(added.map((topic) => topics.hold(topic)));
-      if (streams.get(keyOf(loginId, stream)) !== own || own.topics !== before) {
+      if (streams.get(keyOf(signInId, stream)) !== own || own.topics !== before) {
         for (const topic of added) topics.release(topic);
         throw new ApiError(
           409,
@@ -185,8 +185,8 @@ export function openLive(parts: LiveParts): Live {
       }
       return { at: journal.position(), reset: missed };
     },
-    disconnect(loginId) {
-      for (const stream of [...streams.values()]) if (stream.loginId === loginId) stream.listener.end();
+    disconnect(signInId) {
+      for (const stream of [...streams.values()]) if (stream.signInId === signInId) stream.listener.end();
     },
     counts: () => ({ streams: streams.size, topics: topics.open() }),
     async [Symbol.asyncDispose]() {

@@ -6,7 +6,7 @@ import type { App } from "../app.ts";
 
 const CLEAN_UP_TIMEOUT_MS = 10_000;
 
-/** The facts that an environment gets. From the profile it gets only the terminal settings and the identity. */
+/** The facts for an environment. Of the profile, they contain only the terminal settings and the identity. */
 export function createEnvironmentFacts(
   { profile, resolved, variables, userHome }: App,
   invocation: Pick<EnvironmentFacts, "cwd" | "reporter">,

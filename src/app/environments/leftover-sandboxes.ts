@@ -55,7 +55,7 @@ async function reclaimSandboxes(
   const notices: string[] = [];
   const reporter = { onNotice: (text: string) => void notices.push(text), onProgress: () => undefined };
   const facts = createEnvironmentFacts(app, { cwd, reporter });
-  // The same option as the workers: each worker has its own sandbox, which is removed with the worker.
+  // As for the workers: each worker has its own sandbox, which is removed with the worker.
   const options = { ...facts.options, docker_persist_across_processes: false };
   await reclaimAbandonedSandboxes({ ...facts, options, task: taskId }, signal);
   return notices;

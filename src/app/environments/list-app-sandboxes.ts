@@ -1,11 +1,11 @@
 import { createDockerRequest } from "../../environments/docker/engine/prepare-docker.ts";
 import { listSandboxes, type SandboxRow } from "../../environments/docker/lifecycle/list-sandboxes.ts";
-import { keepRules } from "../../environments/docker/reclaim/stopped-sandbox.ts";
+import { keepRules } from "../../environments/docker/reclaim/keep-rules.ts";
 import type { App } from "../app.ts";
 import { createEnvironmentFacts } from "./environments.ts";
 import { listKnownProfiles, openDocker, quietReporter } from "./sandbox.ts";
 
-/** The sandboxes of a profile; empty for a backend without containers. Throws if the engine cannot be asked. */
+/** The sandboxes of a profile; empty for a backend without containers. Throws if the engine cannot be reached. */
 export async function listAppSandboxes(app: App, signal: AbortSignal): Promise<readonly SandboxRow[]> {
   const { backend } = app.resolved.config.terminal;
   if (backend !== "docker" && backend !== "podman") return [];

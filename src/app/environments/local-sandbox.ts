@@ -6,14 +6,14 @@ export interface LocalSandboxReport {
   readonly has_network: boolean;
   /** Folders of the machine that commands may change. */
   readonly writable: readonly string[];
-  /** Parts of these folders that stay as they are. */
+  /** Paths in these folders that are read-only. */
   readonly protected: readonly string[];
   readonly hidden: readonly string[];
   /** Why commands are refused on this machine; null if the sandbox can be created. */
   readonly problem: Pick<AppError, "message" | "hint"> | null;
 }
 
-/** What the local sandbox would allow in a folder, and whether this machine can create it. `mode` replaces the setting. */
+/** Reports what the local sandbox would allow in a folder, and whether this machine can create it. `mode` overrides the setting. */
 export async function inspectLocalSandbox(
   { profile, resolved, variables }: App,
   { cwd, mode }: { readonly cwd: string; readonly mode: LocalSandboxReport["mode"] },

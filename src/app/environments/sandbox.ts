@@ -5,7 +5,7 @@ import {
   sandboxesFolderOf,
 } from "../../environments/docker/engine/prepare-docker.ts";
 import type { SandboxStore } from "../../environments/docker/lifecycle/sandbox-record.ts";
-import { hasOperations } from "../../environments/docker/operations/operation.ts";
+import { hasOperations } from "../../environments/docker/recovery/operation.ts";
 import type { Environment } from "../../environments/environment.ts";
 import type { EnvironmentRequest } from "../../environments/environment-request.ts";
 import type { Jobs } from "../../environments/jobs/jobs.ts";
@@ -82,7 +82,7 @@ async function recoverInterrupted(
   signal: AbortSignal,
 ): Promise<void> {
   if (!(await hasOperations(spec))) return;
-  const { recoverOperations } = await import("../../environments/docker/operations/recover.ts");
+  const { recoverOperations } = await import("../../environments/docker/recovery/recover.ts");
   for (const { reason } of await recoverOperations(engine, spec, { dryRun: false, now: Date.now() }, signal))
     reporter.onNotice(`${reason}.`);
 }

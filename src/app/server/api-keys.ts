@@ -10,7 +10,7 @@ import { apiDatabasePath } from "./api-server.ts";
 
 export const KEY_SCOPES: readonly Scope[] = SCOPES;
 
-/** The named keys of the API. A running server sees changes at once. */
+/** The named keys of the API. Changes apply to a running server immediately. */
 export interface ApiKeys extends Disposable {
   list(): readonly StoredKey[];
   /** Creates a key and returns it; only its hash is stored. */

@@ -15,7 +15,7 @@ export function apiDatabasePath({ profile }: App): string {
 }
 
 export interface AppApiServer extends ApiServer {
-  /** Whether this start has generated the key; it is in `.env`. */
+  /** Whether this start generated the key, which is in `.env`. */
   readonly isKeyNew: boolean;
 }
 
@@ -51,7 +51,7 @@ export async function startAppApiServer(
       url: server.url,
       isKeyNew: options.key === "",
       async [Symbol.asyncDispose]() {
-        await host.drain(AbortSignal.abort()); // nothing is left to end after a drain by the caller
+        await host.drain(AbortSignal.abort()); // ends the turns that the caller has not drained
         await server[Symbol.asyncDispose]();
         sessions[Symbol.dispose]();
       },

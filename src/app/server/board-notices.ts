@@ -2,7 +2,7 @@ import type { BoardStore } from "../../board/board-store.ts";
 import type { BoardEvent } from "../../board/task.ts";
 import type { Say } from "../../gateway/runner/run-gateway.ts";
 
-/** What subscribers are told about a task; other events are passed over. */
+/** The sentence for each kind of event that subscribers are notified of. */
 const SENTENCES: Readonly<Record<string, (event: BoardEvent, text: (name: string) => string) => string>> = {
   completed: (_, text) => `is done. ${text("summary")}`,
   blocked: (_, text) => `is blocked: ${text("reason")}`,
@@ -20,8 +20,8 @@ const FAILURES: ReadonlySet<string> = new Set(["crashed", "timed_out"]);
 const QUIET_AFTER_FAILURE_MS = 30 * 60_000;
 
 /**
- * Hands the new events of a board to the chats that have subscribed to them. The outbox knows each notice by its event and chat, so
- * that a crash before the event is confirmed does not repeat it.
+ * Sends the new events of a board to the chats that subscribed to them. The outbox identifies each notice by its event and chat, so
+ * a crash before the event is confirmed does not send it twice.
  */
 export async function sendBoardNotices(
   store: BoardStore,
@@ -38,7 +38,7 @@ export async function sendBoardNotices(
     for (const event of events) {
       const sentence = SENTENCES[event.kind]?.(event, (name) => String(event.payload[name] ?? ""));
       if (sentence === undefined || task === undefined) continue;
-      // A task that fails again and again is told about once in a while: the outbox sends each name once.
+      // Repeated failures of a task have the same name for a while, and the outbox sends each name once.
       const name = FAILURES.has(event.kind)
         ? `${task.seq}:failed:${Math.floor(event.created_at / QUIET_AFTER_FAILURE_MS)}`
         : String(event.id);

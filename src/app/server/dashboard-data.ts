@@ -15,13 +15,13 @@ import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
 import { createHomeChanges } from "./data/watch-home.ts";
 
-/** What the pages of the dashboard show and change, and the sources of their events. */
+/** The data that the dashboard shows and changes, and the sources of its events. */
 export interface AppDashboardData extends AsyncDisposable {
   readonly data: DashboardData;
   readonly sources: readonly LiveSource[];
 }
 
-/** Opens what the routes of the dashboard read, for all profiles of the home. */
+/** Opens the data of the dashboard's routes, for all profiles of the home. */
 export async function openDashboardData(
   app: App,
   log: Pick<Log, "warn">,

@@ -2,8 +2,8 @@ import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { chooseAccess } from "../../api/access/access-mode.ts";
 import { type Audit, openAudit } from "../../api/access/audit.ts";
-import { type LoginStore, openLoginStore, type ServerRecord } from "../../api/access/login-store.ts";
 import { hashPassword } from "../../api/access/password.ts";
+import { openSignInStore, type ServerRecord, type SignInStore } from "../../api/access/sign-in-store.ts";
 import { DASHBOARD_SCOPES, type DashboardScope } from "../../api/contract/scopes.ts";
 import { startDashboardServer } from "../../api/dashboard/dashboard-server.ts";
 import { writeSecret } from "../../config/files/write-setting.ts";
@@ -33,19 +33,19 @@ export interface DashboardRun {
 
 export interface DashboardReady {
   readonly url: string;
-  /** A link that opens the dashboard in one browser, once; undefined if only a password does. */
+  /** A link that signs one browser in, once; undefined if only a password signs in. */
   createLink(): Promise<string | undefined>;
-  /** Everybody who reaches the dashboard may read in it. */
+  /** Whether everybody who reaches the dashboard may read it. */
   readonly isInsecure: boolean;
 }
 
-/** Another process of this home serves the dashboard. */
+/** Where another process of this home serves the dashboard. */
 export interface RunningDashboard extends ServerRecord {
   readonly process: ProcessIdentity;
 }
 
 /**
- * Serves the dashboard of a home until `stop` aborts. Returns where it is served instead if another process does so already.
+ * Serves the dashboard of a home until `stop` aborts. If another process already serves it, returns where.
  * Throws `dashboard-exposed` if the settings would let strangers in.
  */
 export async function runAppDashboard(
@@ -56,16 +56,16 @@ export async function runAppDashboard(
   const { profile, resolved } = app;
   const { dashboard: options } = resolved.config;
   const access = await chooseAccess(options);
-  using logins = await openAppLogins(app, stop);
+  using signIns = await openAppSignIns(app, stop);
   const identity = await readOwnIdentity(stop);
   const held = await holdLease(
-    logins.database,
+    signIns.database,
     { ...LEASE, identity, clock: systemClock },
     async (lost) => {
       using audit = openAppAudit(app);
       await using opened = await openDashboardData(app, run.log, stop);
       await using server = await startDashboardServer({
-        ...{ options, logins, access, audit, data: opened.data, sources: opened.sources },
+        ...{ options, signIns, access, audit, data: opened.data, sources: opened.sources },
         appFolder: run.appFolder ?? ownAppFolder(),
         version: VERSION,
         profile: profile.name,
@@ -73,10 +73,10 @@ export async function runAppDashboard(
         onError: (error) => run.log.error("the dashboard met an error", { error: messageOf(error) }),
       });
       const record = { url: server.url, takesLinks: access.ways.includes("link") };
-      await logins.writeServer(record, stop);
+      await signIns.writeServer(record, stop);
       await run.onReady({
         url: server.url,
-        createLink: () => createLink(logins, record, DASHBOARD_SCOPES, stop),
+        createLink: () => createLink(signIns, record, DASHBOARD_SCOPES, stop),
         isInsecure: access.isInsecure,
       });
       const ending = AbortSignal.any([stop, lost]);
@@ -90,11 +90,11 @@ export async function runAppDashboard(
     stop,
   );
   if ("result" in held) return undefined;
-  const { url = "", takesLinks = false } = logins.readServer() ?? {};
+  const { url = "", takesLinks = false } = signIns.readServer() ?? {};
   return { url, takesLinks, process: held.heldBy };
 }
 
-/** What commands do about the sign-ins of a dashboard, running or not. */
+/** Manages the sign-ins of a dashboard, whether or not it is running. */
 export interface DashboardAccess extends Disposable {
   findServer(signal: AbortSignal): Promise<RunningDashboard | undefined>;
   /** A link that signs one browser in; undefined if the running dashboard takes none. */
@@ -110,19 +110,19 @@ export interface DashboardAccess extends Disposable {
 }
 
 export async function openDashboardAccess(app: App, signal: AbortSignal): Promise<DashboardAccess> {
-  const logins = await openAppLogins(app, signal);
-  const leases = createLeases(logins.database);
+  const signIns = await openAppSignIns(app, signal);
+  const leases = createLeases(signIns.database);
   const audit = openAppAudit(app);
   const record = (action: string, detail?: string): void =>
     audit.write({ action, outcome: "done", address: "command line", ...(detail && { detail }) });
   return {
     async findServer(within) {
       const process = await leases.findHolder(LEASE.name, within);
-      const server = logins.readServer();
+      const server = signIns.readServer();
       return process && server && { ...server, process };
     },
     async createLink(server, scopes, within) {
-      const link = await createLink(logins, server, scopes, within);
+      const link = await createLink(signIns, server, scopes, within);
       if (link !== undefined) record("link", scopes.join(" "));
       return link;
     },
@@ -130,16 +130,16 @@ export async function openDashboardAccess(app: App, signal: AbortSignal): Promis
       const { envPath, home } = app.profile;
       const hash = await hashPassword(password);
       await writeSecret(envPath, home, PASSWORD_VARIABLE, hash, within);
-      await logins.signOutAll(within);
+      await signIns.signOutAll(within);
       record("password");
     },
     async signOutAll(within) {
-      const count = await logins.signOutAll(within);
+      const count = await signIns.signOutAll(within);
       record("sign-out", "all");
       return count;
     },
     [Symbol.dispose]() {
-      logins[Symbol.dispose]();
+      signIns[Symbol.dispose]();
       audit[Symbol.dispose]();
     },
   };
@@ -147,21 +147,21 @@ export async function openDashboardAccess(app: App, signal: AbortSignal): Promis
 
 const PASSWORD_VARIABLE = "HERMES_DASHBOARD_BASIC_AUTH_PASSWORD_HASH";
 
-/** What follows `#` is not sent to any server or proxy, so that no log has it. */
+/** Browsers do not send the part after `#`, so no log of a server or proxy contains the code. */
 async function createLink(
-  logins: LoginStore,
+  signIns: SignInStore,
   { url, takesLinks }: ServerRecord,
   scopes: readonly DashboardScope[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  return takesLinks ? `${url}/enter#${await logins.createCode(scopes, signal)}` : undefined;
+  return takesLinks ? `${url}/enter#${await signIns.createCode(scopes, signal)}` : undefined;
 }
 
-async function openAppLogins({ profile }: App, signal: AbortSignal): Promise<LoginStore> {
+async function openAppSignIns({ profile }: App, signal: AbortSignal): Promise<SignInStore> {
   const path = join(profile.root, "dashboard.sqlite");
   await ensurePrivateFolder(profile.root);
   await ensurePrivateFile(path);
-  return await openLoginStore(path, systemClock, signal);
+  return await openSignInStore(path, systemClock, signal);
 }
 
 /** The log of what people do in the dashboard, in the root home like its sign-ins. */

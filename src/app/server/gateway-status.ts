@@ -1,29 +1,29 @@
 import { existsSync } from "node:fs";
 import { createPairing, type Pairing } from "../../gateway/access/pairing.ts";
+import { type ChatStore, createChatStore } from "../../gateway/chats/chat-store.ts";
 import { createTrustedHooks, type TrustedHooks } from "../../gateway/hooks/trusted-hooks.ts";
 import { createInbox, type Inbox } from "../../gateway/inbox/inbox.ts";
 import { createOutbox, type Outbox } from "../../gateway/outbox/outbox.ts";
 import { GATEWAY_LEASE } from "../../gateway/runner/gateway-lease.ts";
 import { createGatewayState, type GatewayState } from "../../gateway/runner/gateway-state.ts";
-import { type ChatTurns, createChatTurns } from "../../gateway/sessions/chat-turns.ts";
 import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
-import { findWriteProblem } from "../../lib/files/probe-space.ts";
+import { findWriteProblem } from "../../lib/files/find-write-problem.ts";
 import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import { createLeases } from "../../lib/sqlite/lease.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import type { App } from "../app.ts";
 
-/** What a gateway stores, for the commands that read or change it. */
+/** The stored state of a gateway, for commands that read or change it. */
 export interface GatewayRecords extends Disposable {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
-  readonly chats: ChatTurns;
+  readonly chats: ChatStore;
   readonly pairing: Pairing;
   readonly state: GatewayState;
   readonly hooks: TrustedHooks;
-  /** The process of the gateway that runs now. */
+  /** The process of the running gateway. */
   findHolder(signal: AbortSignal): Promise<ProcessIdentity | undefined>;
-  /** When the gateway that runs last gave a sign of life. */
+  /** When the running gateway last renewed its lease. */
   lastSeen(): number | undefined;
   /** Why the gateway cannot store messages now, such as a full disk. */
   findWriteProblem(): Promise<string | undefined>;
@@ -36,7 +36,7 @@ export async function openGatewayRecords({ profile }: App, signal: AbortSignal):
   return {
     inbox: createInbox(database),
     outbox: createOutbox(database),
-    chats: createChatTurns(database),
+    chats: createChatStore(database),
     pairing: createPairing(database),
     state: createGatewayState(database),
     hooks: createTrustedHooks(database),
@@ -48,12 +48,12 @@ export async function openGatewayRecords({ profile }: App, signal: AbortSignal):
   };
 }
 
-/** The gateway of this home that dispatches the boards, if one runs. */
+/** The running gateway of this home if it dispatches the boards. */
 export async function findHostingGateway(
   app: App,
   signal: AbortSignal,
 ): Promise<ProcessIdentity | undefined> {
-  if (!existsSync(app.profile.gatewayPath)) return undefined; // asking must not create the file
+  if (!existsSync(app.profile.gatewayPath)) return undefined; // opening the records would create the file
   using records = await openGatewayRecords(app, signal);
   return records.state.read().hostsDispatcher ? await records.findHolder(signal) : undefined;
 }

@@ -1,5 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import { describeShutdown } from "../../gateway/diagnostics/describe-shutdown.ts";
+import { startLoopWatchdog } from "../../gateway/diagnostics/loop-watchdog.ts";
 import { loadHooks } from "../../gateway/hooks/hooks.ts";
 import { createTrustedHooks } from "../../gateway/hooks/trusted-hooks.ts";
 import { openConfiguredPlatforms } from "../../gateway/platforms/configured-platforms.ts";
@@ -12,8 +14,6 @@ import {
   runGateway,
 } from "../../gateway/runner/run-gateway.ts";
 import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
-import { describeEnd } from "../../gateway/watch/describe-end.ts";
-import { startLoopWatchdog } from "../../gateway/watch/loop-watchdog.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
@@ -23,17 +23,18 @@ import type { TurnHost } from "../../turns/turn-host.ts";
 import type { App } from "../app.ts";
 import { openAppSessions } from "../approvals.ts";
 import { turnLimits } from "../conversation.ts";
-import { runAppDispatcher } from "../run-dispatcher.ts";
+import { dispatchAllBoards } from "../dispatch-all-boards.ts";
 import type { AppApiServer } from "./api-server.ts";
 import { sendBoardNotices } from "./board-notices.ts";
 import type { DashboardReady } from "./dashboard.ts";
 import { openTurnHost } from "./turn-host.ts";
 
-const WATCHDOG_CHECK_MS = 5_000;
-/** Beyond the time that running turns get. */
+const WATCHDOG_CHECK_MS = 15_000;
+const WATCHDOG_MIN_CHECKS = 4;
+/** The time to end after the running turns have ended or their time is over. */
 const END_GRACE_MS = 70_000;
 
-/** How long the hooks of the last events may go on when the gateway ends. */
+/** How long the hooks of the last events may keep running when the gateway ends. */
 const HOOKS_WITHIN_MS = 5_000;
 
 export interface GatewayRun {
@@ -53,7 +54,7 @@ export interface GatewayReady {
 }
 
 /**
- * Runs the gateway of a profile until `stop` aborts. `restart` aborts together with it if the process is to be started again.
+ * Runs the gateway of a profile until `stop` or `restart` aborts; `restart` means that the process will be started again.
  * Throws `gateway-running` if another process is the gateway.
  */
 export async function runAppGateway(
@@ -88,7 +89,7 @@ export async function runAppGateway(
           ? undefined
           : startLoopWatchdog({
               limitMs: watchdogSeconds * 1_000,
-              checkEveryMs: WATCHDOG_CHECK_MS,
+              checkEveryMs: Math.min(WATCHDOG_CHECK_MS, (watchdogSeconds * 1_000) / WATCHDOG_MIN_CHECKS),
               report: join(profile.logsFolder, "gateway-stall.log"),
             });
       ending.addEventListener(
@@ -98,9 +99,9 @@ export async function runAppGateway(
           const why = lost.aborted
             ? "the lease was lost"
             : restart.aborted
-              ? "a restart was asked for"
+              ? "a restart was requested"
               : stop.reason;
-          log.info("the gateway is asked to end", describeEnd(why));
+          log.info("the gateway is asked to end", describeShutdown(why));
         },
         { once: true },
       );
@@ -172,7 +173,7 @@ export async function runAppGateway(
       } finally {
         await waitAtMost(HOOKS_WITHIN_MS, hooks.settled());
         const exitReason = lost.aborted ? "the lease was lost" : restart.aborted ? "restart" : "stop";
-        // The lease is the proof; on a full disk the last report stays as it is.
+        // On a full disk the phase is not updated; only the lease shows reliably whether the gateway runs.
         await state.setPhase("stopped", { exitReason }, work.signal).catch(() => undefined);
       }
       const isGone = lost.reason instanceof AppError && lost.reason.code === "home-gone";
@@ -184,8 +185,8 @@ export async function runAppGateway(
 }
 
 /**
- * Serves the API with the turns of the gateway if the settings ask for it, or if there is nothing else to talk to. A port that
- * is taken stops only a gateway that was asked for the API.
+ * Serves the API with the turns of the gateway if the settings enable it, or if there is no platform. A port that is already in
+ * use is an error only if the settings enable the API.
  */
 async function openGatewayApi(
   app: App,
@@ -211,7 +212,7 @@ async function openGatewayApi(
   }
 }
 
-/** What the gateway runs beside its platforms and the API. */
+/** The services that the gateway runs besides its platforms and the API. */
 function createServices(
   app: App,
   { log, notify }: Pick<GatewayRun, "log" | "notify">,
@@ -237,7 +238,7 @@ function createServices(
     name: "dispatcher",
     run(signal, say) {
       let notices = Promise.resolve();
-      return runAppDispatcher(
+      return dispatchAllBoards(
         app,
         {
           log,
@@ -268,7 +269,7 @@ function createServices(
   ];
 }
 
-/** What hooks need to run programs; no key and no token. */
+/** The variables that programs of hooks need. They contain no secrets. */
 function hookVariables({ profile, variables }: App): Readonly<Record<string, string | undefined>> {
   const kept = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "TMPDIR"].map((name) => [
     name,

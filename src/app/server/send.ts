@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import {
-  createChannelDirectory,
+  createChatDirectory,
   type DirectoryRules,
   formatTarget,
   type KnownChat,
-} from "../../gateway/directory/channel-directory.ts";
+} from "../../gateway/directory/chat-directory.ts";
 import { createMirror } from "../../gateway/directory/mirror.ts";
 import { createOutbox, type OutboxEntry } from "../../gateway/outbox/outbox.ts";
 import { keepOutgoingFile } from "../../gateway/outbox/outgoing-files.ts";
@@ -24,11 +24,11 @@ import type { App } from "../app.ts";
 /** Sends messages through the outbox of a gateway, which is the only process that talks to the platforms. */
 export interface Sender extends Disposable {
   list(): readonly KnownChat[];
-  /** Which chats a text names, separated by commas; throws `target-unknown`. */
+  /** Finds the chats that a comma-separated text names; throws `target-unknown`. */
   resolve(text: string): readonly Target[];
-  /** Stores a message; `name` names it for all time, so that sending it twice is sending it once. */
+  /** Stores a message. Messages with the same `name` are sent only once. */
   send(message: OutgoingMessage, signal: AbortSignal): Promise<SentMessage>;
-  /** Whether a gateway runs that will deliver it. */
+  /** Whether a gateway is running, which delivers the messages. */
   isRunning(signal: AbortSignal): Promise<boolean>;
 }
 
@@ -41,7 +41,7 @@ export interface OutgoingMessage {
 
 export interface SentMessage {
   readonly target: string;
-  /** How far each part of the message is. */
+  /** The delivery state of each part of the message. */
   parts(): readonly OutboxEntry[];
 }
 
@@ -52,7 +52,7 @@ export async function openSender(app: App, log: Log, signal: AbortSignal): Promi
   const [outbox, mirror, directory] = [
     createOutbox(database),
     createMirror(database),
-    createChannelDirectory(database),
+    createChatDirectory(database),
   ];
   const on = listReadiness(platforms).filter(({ isOn }) => isOn);
   const rules: DirectoryRules = {
@@ -114,7 +114,7 @@ export async function openSender(app: App, log: Log, signal: AbortSignal): Promi
     const found = await stat(path).catch((cause: unknown) => {
       throw new AppError("send-refused", `${path} cannot be read.`, { cause });
     });
-    if (!found.isFile()) throw new AppError("send-refused", `${path} is no file.`);
+    if (!found.isFile()) throw new AppError("send-refused", `${path} is not a file.`);
     if (found.size === 0) throw new AppError("send-refused", `${path} is empty.`);
     if (found.size > maxBytes)
       throw new AppError(

@@ -19,7 +19,7 @@ export interface ServerNotices {
   readonly size?: Partial<TurnHostSize>;
 }
 
-/** Where the commands of a platform's sessions run, as far as the settings of the platform say. */
+/** Applies the `terminal` settings of a platform to the environment of its sessions. */
 function withOverrides({ resolved }: App, source: string, facts: EnvironmentFacts): EnvironmentFacts {
   const platforms: Readonly<Record<string, Pick<CommonOptions, "terminal"> | undefined>> =
     resolved.config.platforms;
@@ -52,7 +52,7 @@ export async function openTurnHost(
         },
         within,
       );
-      // A title or a prefix of an id must not lead to the session of another user.
+      // A title or an id prefix must not select the session of another user.
       if (sessionId === undefined || conversation.sessionId === sessionId) return conversation;
       await conversation[Symbol.asyncDispose]();
       throw new AppError("session-not-found", `There is no session ${sessionId}.`);

@@ -1,6 +1,7 @@
 import { all, type Steps } from "../database/steps.ts";
-import { type DispatcherRow, findLeaseHolder } from "./operations/board-lease.ts";
 import type { PassReport } from "./pass-report.ts";
+import { findLeaseHolder } from "./transactions/board-lease.ts";
+import type { DispatcherRow } from "./transactions/dispatcher-rows.ts";
 
 /** A dispatcher that has made a pass over this board in the last days. */
 export interface KnownDispatcher {

@@ -1,8 +1,8 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { DispatchBoard } from "./dispatch-board.ts";
 import type { DispatchHost } from "./dispatch-host.ts";
-import type { DispatchPolicy } from "./policy/resolve-dispatch-policy.ts";
 import type { IdlePasses } from "./reasons/idle-passes.ts";
+import type { DispatchPolicy } from "./rules/resolve-dispatch-policy.ts";
 
 /** The dependencies and options of one pass. */
 export interface PassParts {

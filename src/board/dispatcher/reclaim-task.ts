@@ -1,6 +1,6 @@
 import type { Caller } from "../caller.ts";
+import { endRun } from "../operations/runs/end-run.ts";
 import { confirmRunExit } from "../operations/runs/leaving-runs.ts";
-import { endRun } from "../operations/runs/runs.ts";
 import { assignTask } from "../operations/tasks/edit-task.ts";
 import { findOpenRun, requireTask, toRun, toTask } from "../operations/views/rows.ts";
 import type { Task } from "../task.ts";

@@ -7,9 +7,9 @@ import { openSqliteLab } from "../../../test/support/board-lab.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import { watchBoard } from "../watch-board.ts";
-import { findLeaseHolder } from "./operations/board-lease.ts";
 import type { PassReport } from "./pass-report.ts";
 import { type DispatcherParts, runDispatcher } from "./run-dispatcher.ts";
+import { findLeaseHolder } from "./transactions/board-lease.ts";
 
 const WAIT = { timeout: 60_000, interval: 20 };
 

@@ -3,12 +3,12 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { BoardWatch } from "../watch-board.ts";
 import { DISPATCHER, type DispatchBoard } from "./dispatch-board.ts";
 import type { DispatchHost } from "./dispatch-host.ts";
-import { findLeaseHolder, releaseLease } from "./operations/board-lease.ts";
 import type { PassParts } from "./pass-parts.ts";
 import type { PassReport } from "./pass-report.ts";
-import type { DispatchPolicy } from "./policy/resolve-dispatch-policy.ts";
 import { IdlePasses } from "./reasons/idle-passes.ts";
+import type { DispatchPolicy } from "./rules/resolve-dispatch-policy.ts";
 import { runPass } from "./run-pass.ts";
+import { findLeaseHolder, releaseLease } from "./transactions/board-lease.ts";
 
 /** A board that stays open between passes. */
 export interface DispatchedBoard extends AsyncDisposable {

@@ -2,11 +2,12 @@ import { hostname } from "node:os";
 import { messageOf } from "../../lib/errors.ts";
 import { bookkeep, releaseLeavingRuns } from "./bookkeep.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
-import { findLeaseHolder, LEASE_MS, recordPass, releaseLease, takeLease } from "./operations/board-lease.ts";
-import { listEligible } from "./operations/list-eligible.ts";
 import type { PassParts } from "./pass-parts.ts";
 import { countOutcomes, createPassReport, type PassReport, requestPassAt } from "./pass-report.ts";
-import { INITIAL_TASKS_PER_PROFILE, TaskStarter } from "./start-eligible-tasks.ts";
+import { INITIAL_TASKS_PER_PROFILE, TaskStarter } from "./task-starter.ts";
+import { findLeaseHolder, LEASE_MS, releaseLease, takeLease } from "./transactions/board-lease.ts";
+import { recordPass } from "./transactions/dispatcher-rows.ts";
+import { listEligible } from "./transactions/list-eligible.ts";
 
 /** Runs one pass: bookkeeping if this dispatcher holds the board's lease, then claims and starts tasks for this host. */
 export async function runPass(parts: PassParts, signal: AbortSignal): Promise<PassReport> {

@@ -1,12 +1,13 @@
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Caller } from "../caller.ts";
 import type { ClaimedTask } from "../operations/runs/claim.ts";
-import { endRun, renewRun } from "../operations/runs/runs.ts";
+import { endRun } from "../operations/runs/end-run.ts";
+import { renewRun } from "../operations/runs/renew-run.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
 import type { StartResult } from "./dispatch-host.ts";
 import type { PassParts } from "./pass-parts.ts";
-import { runEndingOf, type WorkerExit } from "./policy/run-ending.ts";
-import { RENEW_EVERY_MS } from "./policy/run-lease.ts";
+import { runEndingOf, type WorkerExit } from "./rules/run-ending.ts";
+import { RENEW_EVERY_MS } from "./rules/run-lease.ts";
 
 const CLEANUP_MS = 30_000;
 

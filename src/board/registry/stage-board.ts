@@ -35,7 +35,7 @@ export async function withStagedBoard<Result>(
   }
 }
 
-/** Resolves with undefined when another process mistook the new lock for a leftover and removed it before it was locked. */
+/** Undefined when another process removed the new lock file as a leftover before it was locked. */
 async function stageOnce<Result>(
   location: BoardsLocation,
   scratch: string,

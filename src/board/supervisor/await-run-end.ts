@@ -1,8 +1,9 @@
+import { watchFile } from "../../lib/files/watch-file.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { waitForTouch } from "../../lib/time/wait-for-touch.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import { boardPath } from "../board-slug.ts";
 import type { BoardStore } from "../board-store.ts";
-import { waitForTouch, watchFile } from "../watch-board.ts";
 import type { RunOrder } from "../worker/run-order.ts";
 
 /** The minimum time between two polls, however busy the board is. */

@@ -1,6 +1,6 @@
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import { formatTail } from "../../lib/text/shorten.ts";
-import type { WorkerExit } from "../dispatcher/policy/run-ending.ts";
+import type { WorkerExit } from "../dispatcher/rules/run-ending.ts";
 import { WORKER_EXIT_CODES } from "../worker/worker-exits.ts";
 import type { ProcessExit } from "./start-worker.ts";
 

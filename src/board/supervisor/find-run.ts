@@ -42,7 +42,7 @@ export async function findRunProcesses(board: string, run: Run, signal: AbortSig
   return { ...known, liveness: hasExited ? "dead" : "unknown" };
 }
 
-/** Asks the supervisor to end the run, then kills the processes that remain. */
+/** Sends TERM to the supervisor, which ends the run, then kills the processes that remain. */
 export async function terminateRun(board: string, run: Run, signal: AbortSignal): Promise<Termination> {
   const { liveness, supervisors, workers } = await findRunProcesses(board, run, signal);
   if (liveness === "unknown") return "unknown";
@@ -50,17 +50,17 @@ export async function terminateRun(board: string, run: Run, signal: AbortSignal)
     await endProcesses(workers, 0); // only removes the empty cgroup
     return "gone";
   }
-  // A responsive supervisor ends its worker and records the reason, so it is asked before it is killed.
-  const wasAsked = await askToEnd(supervisors);
-  if (wasAsked) await waitUntilExited(supervisors, END_GRACE_MS * 2);
+  // A responsive supervisor ends its worker and records the reason, so it gets TERM and time before it is killed.
+  const wasSignalled = await signalAll(supervisors);
+  if (wasSignalled) await waitUntilExited(supervisors, END_GRACE_MS * 2);
   const survivors = [
     ...(await endProcesses(supervisors, 0)),
-    ...(await endProcesses(workers, wasAsked ? 0 : END_GRACE_MS)),
+    ...(await endProcesses(workers, wasSignalled ? 0 : END_GRACE_MS)),
   ];
   return survivors.length === 0 ? "gone" : "survived";
 }
 
-async function askToEnd(supervisors: ProcessQuery): Promise<boolean> {
+async function signalAll(supervisors: ProcessQuery): Promise<boolean> {
   const found = await findProcesses(supervisors);
   for (const { pid } of found) sendSignal(pid, "SIGTERM");
   return found.length > 0;

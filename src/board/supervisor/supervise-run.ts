@@ -6,12 +6,7 @@ import { systemClock } from "../../lib/time/clock.ts";
 import { openDeadline } from "../../lib/time/deadline.ts";
 import { type BoardStore, openBoardStore } from "../board-store.ts";
 import { releaseOwnSlot } from "../dispatcher/host-slots.ts";
-import {
-  isForgiven,
-  type RunHistory,
-  runEndingOf,
-  type WorkerExit,
-} from "../dispatcher/policy/run-ending.ts";
+import { isForgiven, type RunHistory, runEndingOf, type WorkerExit } from "../dispatcher/rules/run-ending.ts";
 import { runMark } from "../worker/run-mark.ts";
 import { callerOf, type RunOrder } from "../worker/run-order.ts";
 import { removeRunTokens } from "../worker/run-token.ts";

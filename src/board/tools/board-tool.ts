@@ -8,7 +8,7 @@ import type { WorkspacePaths } from "../attachments/copy-artifacts.ts";
 import type { BoardClient } from "../board-client.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { Caller } from "../caller.ts";
-import type { NewSubscription } from "../operations/tasks/comments-and-attachments.ts";
+import type { NewSubscription } from "../operations/records/subscriptions.ts";
 import type { NewTask } from "../operations/tasks/create-task.ts";
 import { invalidInput } from "../task-text.ts";
 

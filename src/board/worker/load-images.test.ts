@@ -26,7 +26,7 @@ test("board C3: images become parts with the type of their content; other files 
   await writeFile(folder.file("a.png"), picture);
   await writeFile(folder.file("text.png"), "picture");
   await writeFile(folder.file("huge.png"), Buffer.concat([picture, Buffer.alloc(5 * 1024 * 1024)]));
-  const link = `/tmp/hermes-test-${randomUUID()}`; // a path in a text has no spaces, and the temporary folder may have some
+  const link = `/tmp/hermes-test-${randomUUID()}`; // a path in a text has no spaces, but the temporary folder may
   await symlink(folder.path, link);
   await using _link = { [Symbol.asyncDispose]: () => rm(link) };
   const names = ["a.png", "text.png", "huge.png", "gone.png"];

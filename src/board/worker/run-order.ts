@@ -31,7 +31,7 @@ const runOrderSchema = z.strictObject({
     rateLimitCooldownMs: z.number().min(0),
   }),
 });
-/** Parses an order. A daemon that was started before an update calls the location of the board `place`. */
+/** Parses an order. A daemon of an older version calls the location of the board `place`. */
 export function parseRunOrder(text: string): RunOrder {
   const { place, ...order } = JSON.parse(text) as Record<string, unknown>;
   return runOrderSchema.parse(place === undefined ? order : { ...order, location: place });

@@ -1,4 +1,4 @@
-/** The exit codes by which a worker reports to its supervisor how it ended. */
+/** The exit codes that tell the supervisor how its worker ended. */
 export const WORKER_EXIT_CODES = {
   /** The model ended the run with a tool call. If there was no such call, the supervisor reports a protocol violation. */
   ended: 0,
@@ -11,6 +11,6 @@ export const WORKER_EXIT_CODES = {
   quota: 75,
   /** No attempt can succeed before a person corrects the key, the model or other settings. */
   provider: 78,
-  /** The worker was asked to stop (128 + SIGTERM). */
+  /** The worker received SIGTERM (128 + 15). */
   terminated: 143,
 } as const;

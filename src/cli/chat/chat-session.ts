@@ -12,7 +12,7 @@ import type { ImagePart, UserMessage } from "../../providers/message.ts";
 import type { ReasoningEffort } from "../../providers/provider.ts";
 import type { SessionChoice } from "../../sessions/resolve-session.ts";
 import { TurnRedirected } from "../../tools/tool.ts";
-import { PLAN_MODE } from "../plan-words.ts";
+import { PLAN_MODE } from "../plan-mode-prompts.ts";
 
 /** Which session to open, with which model; what is missing comes from the session or the settings. */
 export interface OpenRequest {

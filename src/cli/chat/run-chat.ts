@@ -37,7 +37,7 @@ import { type ChatState, type Effect, INITIAL_STATE, type Update } from "./state
 import type { EndedCall } from "./state/entry.ts";
 import { type ChatInput, update } from "./state/update.ts";
 import { updateByEvent } from "./state/update-by-event.ts";
-import { createOutbox } from "./unsent/outbox.ts";
+import { createSendQueue } from "./unsent/send-queue.ts";
 import { createUnsentKeeper, type UnsentKeeper } from "./unsent/unsent-keeper.ts";
 import { createUnsentStore, type Unsent } from "./unsent/unsent-store.ts";
 import { type ChatWindowParts, openChatWindow } from "./window/chat-window.ts";
@@ -133,7 +133,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   function carryOut(effect: Effect): void {
     switch (effect.type) {
       case "send":
-        outbox.send(effect.text);
+        sendQueue.send(effect.text);
         break;
       case "steer":
         session?.current()?.steer(effect.text);
@@ -171,7 +171,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   }
 
   const images = createAttachedImages();
-  const outbox = createOutbox({
+  const sendQueue = createSendQueue({
     async run(text, onStored) {
       await session?.run(text, images.of(text), (event: AgentEvent) => {
         onStored();
@@ -194,7 +194,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   const unsent = (): Unsent => ({
     draft: window.draft(),
     stash: window.stash() ?? "",
-    queue: [...outbox.waiting(), ...state.steers, ...state.queue],
+    queue: [...sendQueue.waiting(), ...state.steers, ...state.queue],
   });
   async function answer({ approval, choice }: Extract<Effect, { type: "answer" }>): Promise<void> {
     const conversation = session?.current();
@@ -259,7 +259,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   }
   async function open(request: OpenRequest): Promise<void> {
     const conversation = await opened.open(request);
-    const { sessionId, soFar } = conversation;
+    const { sessionId, pastTotals } = conversation;
     const { model, provider, reasoning } = request;
     chosen = { model, provider, reasoning };
     if (state.facts?.sessionId !== sessionId) {
@@ -280,9 +280,9 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
         sessionId,
       },
       mode: modeOf(policy),
-      lastCall: soFar.calls,
-      contextUsed: soFar.contextTokens ?? 0,
-      costUsd: soFar.costUsd,
+      lastCall: pastTotals.calls,
+      contextUsed: pastTotals.contextTokens ?? 0,
+      costUsd: pastTotals.costUsd,
     });
     showRecap(conversation);
     jobWatch?.[Symbol.dispose]();
@@ -321,7 +321,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     },
     signal,
   );
-  function showRecap({ stored, past, soFar: { turns }, cutOff }: OpenConversation): void {
+  function showRecap({ stored, past, pastTotals: { turns }, cutOff }: OpenConversation): void {
     if (stored === undefined) return;
     const { title, cwd, activeAt } = stored;
     const request = { past, turns, title, folder: cwd.replace(homedir(), "~"), ageMs: Date.now() - activeAt };
@@ -353,7 +353,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   } finally {
     jobWatch?.[Symbol.dispose]();
     opened.stop();
-    await outbox.idle();
+    await sendQueue.idle();
     await keeper.flush();
     window[Symbol.dispose]();
     eventLog?.[Symbol.dispose]();

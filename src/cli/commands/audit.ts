@@ -16,7 +16,7 @@ interface AuditOptions extends JsonOption {
 
 const DAY_MS = 86_400_000;
 
-/** `hermes audit`: what was run, changed and refused. */
+/** `hermes audit` lists the calls that were run or refused. */
 export function build(context: CommandContext): Command {
   const command = defineCommand("hermes audit", "List the calls that were run or refused.", context.terminal)
     .option("--since <time>", "only calls after this time: 2h, 7d or a date (default: 1d)", parseSince)

@@ -3,9 +3,9 @@ import { DASHBOARD_SCOPES } from "../../api/contract/scopes.ts";
 import { type DashboardAccess, openDashboardAccess, runAppDashboard } from "../../app/server/dashboard.ts";
 import { describeRoutes } from "../../app/server/route-list.ts";
 import { AppError } from "../../lib/errors.ts";
-import { requirePerson } from "../by-person.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../define-command.ts";
+import { requirePerson } from "../require-person.ts";
 import { startApp } from "../start-app.ts";
 import { openBrowser } from "../terminal/open-browser.ts";
 import { renderTable } from "../terminal/table.ts";
@@ -22,12 +22,12 @@ interface ServeOptions {
 const INSECURE =
   "hermes: warning: dashboard.insecure is set: everybody who reaches this address can read all tasks and sessions, without signing in.";
 
-/** `hermes dashboard`: the web pages about everything that Hermes does. */
+/** `hermes dashboard` serves the web pages and manages who may open them. */
 export function build(context: CommandContext): Command {
   const { terminal } = context;
   const dashboard = defineCommand(
     "hermes dashboard",
-    "Serve the dashboard, where a browser shows and steers tasks and sessions, and print the link that opens it once.",
+    "Serve the dashboard, where you see and steer tasks and sessions in a browser, and print a link that opens it once.",
     terminal,
   );
   dashboard
@@ -46,7 +46,7 @@ export function build(context: CommandContext): Command {
     "hermes dashboard link",
     "hermes dashboard link --read-only",
   ])
-    .option("--read-only", "the browser may look, but not change anything")
+    .option("--read-only", "the browser may read, but not change anything")
     .action((options) => printLink(context, options));
   add("routes", "List every route of the dashboard and of the API, with who may call it.", [
     "hermes dashboard routes",
@@ -58,9 +58,9 @@ export function build(context: CommandContext): Command {
   add("password", "Set the password that signs in where others can reach the dashboard.", [
     "hermes dashboard password",
   ]).action(() => setPassword(context));
-  add("sign-out", "Sign out all browsers, and end all links that nobody has used.", [
-    "hermes dashboard sign-out",
-  ]).action(() => signOut(context));
+  add("sign-out", "Sign out all browsers, and end all unused links.", ["hermes dashboard sign-out"]).action(
+    () => signOut(context),
+  );
   return withExamples(dashboard, ["hermes dashboard", "hermes dashboard link"]);
 }
 
@@ -104,7 +104,7 @@ async function printLink(context: CommandContext, { readOnly = false }: { readon
   requirePerson(context);
   using access = await openDashboardAccess(await startApp(context), context.signal);
   const server = await access.findServer(context.signal);
-  if (server === undefined) throw new AppError("dashboard-stopped", "No dashboard of this home runs.");
+  if (server === undefined) throw new AppError("dashboard-stopped", "No dashboard of this home is running.");
   const link = await access.createLink(server, readOnly ? ["read"] : DASHBOARD_SCOPES, context.signal);
   context.terminal.print(link ?? server.url);
 }
@@ -120,7 +120,7 @@ async function printRoutes(
     ...[method, path, credential, scope],
     summary,
   ]);
-  terminal.print(renderTable(["method", "path", "sign-in", "scope", "what it does"], rows, terminal));
+  terminal.print(renderTable(["method", "path", "sign-in", "scope", "description"], rows, terminal));
 }
 
 async function setPassword(context: CommandContext): Promise<void> {
@@ -133,7 +133,9 @@ async function setPassword(context: CommandContext): Promise<void> {
   using access = await openDashboardAccess(app, signal);
   await access.setPassword(password, signal);
   const { username } = app.resolved.config.dashboard.basic_auth;
-  terminal.note(`Stored. Sign in as ${username}; a dashboard that runs takes it after its next start.`);
+  terminal.note(
+    `Stored. Sign in as ${username}; a running dashboard uses the password after its next start.`,
+  );
 }
 
 async function signOut(context: CommandContext): Promise<void> {

@@ -15,7 +15,7 @@ const DEFAULT_DAYS = 30;
 export function build(context: CommandContext): Command {
   const command = defineCommand(
     "hermes insights",
-    "Show what your sessions used: tokens, cost, share of the prompt that came from the cache, tools and time, by day and by model.",
+    "Show what your sessions used, by day and by model: tokens, cost, the share of the prompt that came from the cache, tools and time.",
     context.terminal,
   )
     .option(
@@ -110,7 +110,7 @@ function tokensOf({ inputTokens, outputTokens }: UsageTotals): number {
 }
 
 const BAR_WIDTH = 20;
-/** What the columns beside the name of a model need. */
+/** The width of the columns other than the name of the model. */
 const MODEL_COLUMNS = 59;
 const MIN_NAME_WIDTH = 16;
 

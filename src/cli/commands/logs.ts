@@ -52,7 +52,7 @@ export async function showLogs(context: CommandContext, file: LogName, options: 
   const { terminal, signal } = context;
   const { profile } = await context.openApp();
   const show = (line: LogLine): void => {
-    // Escaped in a pipe too, because a pager would pass control characters of untrusted text to the terminal.
+    // Escaped even without a terminal, because a pager would pass control characters of untrusted text to one.
     terminal.print(options.json ? asJson(line) : escapeForeignControls(asText(line, terminal.colours)));
   };
   const query = { file, ...options };

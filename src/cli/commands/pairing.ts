@@ -2,28 +2,28 @@ import type { Command } from "commander";
 import { type GatewayRecords, openGatewayRecords } from "../../app/server/gateway-status.ts";
 import { AppError } from "../../lib/errors.ts";
 import { formatDuration, formatTime } from "../../lib/time/format-time.ts";
-import { requirePerson } from "../by-person.ts";
 import type { CommandContext, JsonOption } from "../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../define-command.ts";
+import { requirePerson } from "../require-person.ts";
 import { startApp } from "../start-app.ts";
 import { escapeControls } from "../terminal/escape-controls.ts";
 import { renderTable } from "../terminal/table.ts";
 
-/** `hermes pairing`: people who wrote to the gateway and may be let in. */
+/** `hermes pairing` approves people who wrote to the gateway, and revokes approvals. */
 export function build(context: CommandContext): Command {
   const { terminal } = context;
-  const pairing = defineCommand("hermes pairing", "Let people in who wrote to the gateway.", terminal);
+  const pairing = defineCommand("hermes pairing", "Approve people who wrote to the gateway.", terminal);
   const add = verbsOf(pairing, terminal);
-  add("list", "List requests that wait, and the people who were let in.", ["hermes pairing list"])
+  add("list", "List waiting requests and approved people.", ["hermes pairing list"])
     .option("--json", "print JSON")
     .action((options) => list(context, options));
-  add("approve", "Let a person in, by the code that the person got or by the id of the request.", [
+  add("approve", "Approve a person, by the code that the person got or by the id of the request.", [
     "hermes pairing approve irc ABCD2345",
   ])
     .argument("<platform>", "platform of the request")
     .argument("<code...>", "code or request id; spaces do not matter")
     .action((platform, words) => approve(context, platform, words));
-  add("revoke", "Shut a person out again, at once.", ["hermes pairing revoke irc anna"])
+  add("revoke", "Revoke the approval of a person immediately.", ["hermes pairing revoke irc anna"])
     .argument("<platform>", "platform of the person")
     .argument("<user>", "id of the person")
     .action((platform, user) => revoke(context, platform, user));

@@ -16,11 +16,11 @@ interface RollbackOptions extends JsonOption {
   readonly diff?: boolean;
 }
 
-/** `hermes rollback`: undo what turns changed in the files of this project. */
+/** `hermes rollback` undoes the changes of turns in the files of this project. */
 export function build(context: CommandContext): Command {
   const summary = "Undo the changes of the latest turns in this project's files. Your own changes are kept.";
   const command = defineCommand("hermes rollback", summary, context.terminal)
-    .argument("[turns]", "how many of the latest changes to undo, default: 1")
+    .argument("[turns]", "number of latest turns to undo (default: 1)")
     .argument("[path]", "undo only in this file or folder")
     .option("--list", "list the checkpoints of this project")
     .option("--diff", "show what would change, and change nothing")
@@ -59,6 +59,7 @@ async function rollback(
     signal,
   );
   if (json) return terminal.printJson(result);
+  if (result.ignored.length > 0) terminal.note(formatIgnored(result, folder));
   if (diff) return terminal.print(result.patch === "" ? "Nothing would change." : result.patch.trimEnd());
   terminal.print(formatResult(result, folder));
 }
@@ -77,6 +78,16 @@ function formatList(found: readonly Checkpoint[], terminal: Terminal): string {
   return renderTable(["TURNS", "TIME", "SESSION", "BEFORE"], rows, terminal);
 }
 
+const SHOWN_IGNORED = 5;
+
+function formatIgnored({ project, ignored }: RollbackResult, folder: string): string {
+  const names = ignored
+    .slice(0, SHOWN_IGNORED)
+    .map((path) => quoteLine(relative(folder, resolve(project, path))));
+  const more = ignored.length > SHOWN_IGNORED ? ` and ${ignored.length - SHOWN_IGNORED} more` : "";
+  return `Changed since then, but ignored by git and therefore not restored: ${names.join(", ")}${more}`;
+}
+
 function formatResult({ project, restored, merged, kept }: RollbackResult, folder: string): string {
   const name = (path: string): string => quoteLine(relative(folder, resolve(project, path)));
   const changed = restored.length + merged.length;
@@ -86,10 +97,7 @@ function formatResult({ project, restored, merged, kept }: RollbackResult, folde
     ...merged.map((path) => `  ${name(path)} (your own changes were kept)`),
     ...(kept.length === 0
       ? []
-      : [
-          "Left as they are, because they have changed since in a way that cannot be merged:",
-          ...kept.map((path) => `  ${name(path)}`),
-        ]),
+      : ["Not changed, because your own edits cannot be merged:", ...kept.map((path) => `  ${name(path)}`)]),
     ...(changed === 0 ? [] : ["Run `hermes rollback` again to undo this."]),
   ].join("\n");
 }

@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import { openSender, type Sender, type SentMessage } from "../../app/server/send.ts";
-import { formatTarget } from "../../gateway/directory/channel-directory.ts";
+import { formatTarget } from "../../gateway/directory/chat-directory.ts";
 import { AppError } from "../../lib/errors.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { formatTime } from "../../lib/time/format-time.ts";
-import { requirePerson } from "../by-person.ts";
 import type { CommandContext, JsonOption } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { parseCount } from "../parse-option.ts";
+import { requirePerson } from "../require-person.ts";
 import { startApp } from "../start-app.ts";
 import { escapeControls } from "../terminal/escape-controls.ts";
 import { readPipedInput, readStandardInput } from "../terminal/read-standard-input.ts";
@@ -23,9 +23,9 @@ interface SendOptions extends JsonOption {
 }
 
 const MAX_INPUT_BYTES = 1_000_000;
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 
-/** `hermes send`: a message to a chat, without a model. The gateway that runs delivers it. */
+/** `hermes send` stores a message to a chat, which the running gateway delivers. No model is involved. */
 export function build(context: CommandContext): Command {
   const send = defineCommand(
     "hermes send",
@@ -37,9 +37,9 @@ export function build(context: CommandContext): Command {
       "--to <target>",
       "PLATFORM (its home channel), PLATFORM:CHAT by name or id, or an alias; commas for several",
     )
-    .option("--file <path>", "send a file, too")
+    .option("--file <path>", "also send a file")
     .option("--list", "list the chats that messages can be sent to")
-    .option("--name <name>", "name of the message: a second one with this name is not sent")
+    .option("--name <name>", "name of the message; messages with the same name are sent only once")
     .option("--queue", "leave the message for the next gateway if none runs")
     .option("--timeout <seconds>", "how long to wait for the delivery", parseCount, 60)
     .option("--json", "print JSON")
@@ -78,7 +78,7 @@ async function run(context: CommandContext, words: readonly string[], options: S
   const until = systemClock.now() + options.timeout * 1_000;
   const isOpen = (): boolean =>
     messages.some(({ parts }) => parts().some(({ state }) => state !== "sent" && state !== "failed"));
-  while (isRunning && isOpen() && systemClock.now() < until) await systemClock.sleep(LOOK_EVERY_MS, signal);
+  while (isRunning && isOpen() && systemClock.now() < until) await systemClock.sleep(POLL_MS, signal);
   report(context, messages, { isRunning, json: options.json ?? false });
 }
 
@@ -117,7 +117,7 @@ function report(
   throw new AppError("send-failed", `${escapeControls(`${what}${reason}`)}.`, {
     hint:
       first.state === "waiting"
-        ? "The gateway goes on trying; see `hermes gateway status`."
+        ? "The gateway keeps trying; see `hermes gateway status`."
         : "Check the target with `hermes send --list`, and `hermes gateway status`.",
   });
 }

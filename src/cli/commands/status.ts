@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { findDefaultRoute } from "../../app/conversation.ts";
-import { formatProblem } from "../../config/problem.ts";
+import { formatProblem } from "../../config/setting-problem.ts";
 import { AppError } from "../../lib/errors.ts";
 import { VERSION } from "../../version.ts";
 import type { CommandContext } from "../context.ts";

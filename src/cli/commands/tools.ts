@@ -9,11 +9,11 @@ import { defineCommand, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
 import { renderTable } from "../terminal/table.ts";
 
-/** Who can be offered a tool. */
+/** Where tools are offered to the model. */
 type Audience = "chat" | "-z" | "gateway" | "API" | "board";
 
-/** Where a person or a program can answer a question. */
-const ASKED: readonly Audience[] = ["chat", "gateway", "API", "board"];
+/** Where a question can be answered. */
+const ANSWERED: readonly Audience[] = ["chat", "gateway", "API", "board"];
 const ALL: readonly Audience[] = ["chat", "-z", "gateway", "API", "board"];
 
 interface ToolRow {
@@ -27,7 +27,7 @@ interface ToolRow {
 export function build(context: CommandContext): Command {
   const command = defineCommand(
     "hermes tools",
-    "Show the tools that the model can call: which are on, who is offered them, and what each costs in every request.",
+    "Show the tools that the model can call: which are on, where they are offered, and what each costs in every request.",
     context.terminal,
   )
     .option("--json", "print JSON")
@@ -67,7 +67,7 @@ async function showTools(context: CommandContext, { json }: JsonOption): Promise
     tokens: measureTool(tool, (text) => countTokens(text)).tokens,
   });
   const rows = [
-    ...[...all.values()].map((tool) => describe(tool, oneShot.has(tool.name) ? ALL : ASKED)),
+    ...[...all.values()].map((tool) => describe(tool, oneShot.has(tool.name) ? ALL : ANSWERED)),
     ...describeBoardTools().map((tool) => describe(tool, ["board"])),
   ];
   if (json) return terminal.printJson(rows);

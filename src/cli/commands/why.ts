@@ -7,7 +7,7 @@ import { defineCommand, withExamples } from "../define-command.ts";
 import { quoteBlock, quoteLine } from "../terminal/quote-text.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
-/** `hermes why CALL`: why a call was or was not run. */
+/** `hermes why CALL` explains why a call was or was not run. */
 export function build(context: CommandContext): Command {
   const command = defineCommand("hermes why", "Explain why a call was or was not run.", context.terminal)
     .argument("<call>", "call id or id prefix; `hermes audit` lists calls")
@@ -47,7 +47,7 @@ function formatDecision(decision: RecordedDecision, { columns }: Terminal): stri
   return lines
     .flatMap(([label, value]) => {
       if (value === undefined) return [];
-      // The command keeps its lines; every other value is shown on one line.
+      // Only a command may have several lines.
       return [
         label === "what"
           ? quoteBlock(label.padEnd(8), value, columns)

@@ -16,8 +16,8 @@ import {
 
 /**
  * Sets one value and keeps every other byte of the text: comments, order, quoting, blank lines. Edits the text itself and
- * verifies the result by parsing it. Where such an edit is not possible (an anchor, some flow maps) it serialises the whole
- * document, which keeps comments and order.
+ * verifies the result by parsing it. If that is not possible (an anchor, some flow maps), it serialises the whole document,
+ * which keeps comments and order.
  */
 export function setInYaml(text: string, path: readonly string[], value: unknown): string {
   const document = parseDocument(text);
@@ -26,7 +26,7 @@ export function setInYaml(text: string, path: readonly string[], value: unknown)
   return verifiedOrSerialised(spliceSet(text, document, path, value), expected);
 }
 
-/** Adds an item to a list, unless the list has it. Keeps every other byte of the text like `setInYaml`. */
+/** Adds an item to a list, unless it is already there. Like `setInYaml`, keeps every other byte of the text. */
 export function addInYaml(text: string, path: readonly string[], item: string): string {
   const list = parseDocument(text).getIn(path, true);
   if (!isSeq(list)) return setInYaml(text, path, [item]);
@@ -86,7 +86,7 @@ function spliceSet(
 function replaceValue(text: string, current: Node, value: unknown): string | undefined {
   const [start, end] = current.range ?? [0, 0];
   if ("anchor" in current && current.anchor !== undefined) return undefined;
-  // In flow style the new value fits into the range of the old value, regardless of the text around it.
+  // In flow style, the new value can replace the old one whatever text surrounds it.
   const inline = typeof value === "object" && value !== null ? JSON.stringify(value) : stringifyInline(value);
   const before = start > 0 && text[start - 1] === ":" ? " " : "";
   return text.slice(0, start) + before + inline + text.slice(end);

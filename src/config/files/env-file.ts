@@ -7,7 +7,7 @@ export interface EnvEntry {
 
 export interface EnvFile {
   readonly entries: readonly EnvEntry[];
-  /** Numbers of the lines that are neither empty, a comment nor NAME=value. Their text is not kept, because it may be a secret. */
+  /** The numbers of invalid lines. Their text is not kept, because it may contain a secret. */
   readonly badLines: readonly number[];
 }
 

@@ -1,13 +1,13 @@
 import type { z } from "zod";
 import { findClosest } from "../../lib/text/did-you-mean.ts";
 import { type ConfigKey, suggestKey } from "../config-keys.ts";
-import { type Problem, unknownName, unreadable } from "../problem.ts";
+import type { Layers } from "../resolved-config.ts";
 import { fieldNames } from "../schema.ts";
-import type { Layers } from "../settings.ts";
+import { type Problem, unknownName, unreadable } from "../setting-problem.ts";
 import { isUnimplemented, UNIMPLEMENTED_SETTINGS, unimplementedProblem } from "../unimplemented-settings.ts";
 import { formatPosition } from "./yaml-file.ts";
 
-/** Returns the schema of a key; defined for keys that some layer sets. */
+/** Returns the schema of a key. Callable only for keys that some layer sets, because other schemas are not loaded. */
 export type SchemaOf = (key: ConfigKey) => z.ZodType;
 
 type SettingsFile = NonNullable<Layers["file"]>;
@@ -24,7 +24,7 @@ export function fileProblems(keys: readonly ConfigKey[], file: SettingsFile, sch
   ];
 }
 
-/** Removes the fields that the schema does not know. They are reported separately and must not invalidate the other fields. */
+/** Removes unknown fields. They are reported separately and must not make the other fields invalid. */
 export function withoutUnknownFields(key: ConfigKey, schema: z.ZodType, value: unknown): unknown {
   const unknown = unknownFields(key, schema, value);
   if (unknown.length === 0) return value;

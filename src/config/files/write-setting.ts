@@ -5,7 +5,7 @@ import { addInYaml, setInYaml, unsetInYaml } from "./edit-yaml.ts";
 import { editEnvFile, parseEnvFile } from "./env-file.ts";
 import { formatPosition, parseYamlFile } from "./yaml-file.ts";
 
-/** Sets a value in config.yaml, or removes it for undefined. Concurrent edits wait for each other, so none is lost. */
+/** Sets a value in config.yaml; undefined removes it. Concurrent edits wait for each other, so none is lost. */
 export async function writeSetting(
   path: string,
   home: string,
@@ -16,7 +16,7 @@ export async function writeSetting(
   await writeSettings(path, home, [[words, value]], signal);
 }
 
-/** Makes several changes to config.yaml in one write: all of them or, after a crash, none. */
+/** Makes several changes to config.yaml in one atomic write. */
 export async function writeSettings(
   path: string,
   home: string,
@@ -72,7 +72,7 @@ function requireYaml(path: string, text: string): void {
     });
 }
 
-/** Sets a variable in `.env`, or removes it for undefined. The file stays readable only by its owner. */
+/** Sets a variable in `.env`; undefined removes it. The file stays readable only by its owner. */
 export async function writeSecret(
   path: string,
   home: string,
@@ -84,8 +84,8 @@ export async function writeSecret(
 }
 
 /**
- * Adds a variable to `.env` under the name that `chooseName` picks, and returns that name. The names that are in use are read
- * under the lock of the file, so that two processes never choose the same one.
+ * Adds a variable to `.env` and returns its name, which `chooseName` picks. The names in use are read under the lock of the file, so
+ * that two processes never pick the same one.
  */
 export async function addSecret(
   path: string,

@@ -17,7 +17,7 @@ export interface YamlFile {
   find(
     path: readonly string[],
   ): { readonly value: unknown; readonly position: Position; readonly plain: boolean } | undefined;
-  /** Every path in the file. Descends into a map only if `isSection` is true for it; other maps are values. */
+  /** Every path in the file. A map for which `isSection` is false is a value. */
   paths(isSection: (path: readonly string[]) => boolean): Iterable<{ path: string[]; position: Position }>;
   /** Position of a path, or of its nearest existing ancestor. */
   positionOf(path: readonly string[]): Position;
@@ -84,7 +84,7 @@ function* walk(
   }
 }
 
-/** Replaces common parser messages with actionable ones. */
+/** Replaces common messages of the parser with ones that say what to correct. */
 function explain(code: string, message: string): string {
   const [, bracket] = /^Flow (?:sequence|map) .* end with a ([\]}])/.exec(message) ?? [];
   if (bracket !== undefined)

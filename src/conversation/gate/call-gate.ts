@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { DecidedCall } from "../../agent/events.ts";
 import type { AskedCall, CallGate } from "../../agent/run-tools.ts";
 import type { Approval, ApprovalDetails, ApprovalState } from "../../approvals/approval.ts";
@@ -81,7 +81,7 @@ export function createCallGate(parts: CallGateParts): CallGate {
     );
   }
 
-  /** Stores the question that the call itself asks. */
+  /** Stores the question of a `clarify` call. */
   function askClarification(request: DecisionRequest, signal: AbortSignal): Promise<Approval> {
     const { callId, tool, hash, summary, effects } = request;
     return queue.ask(
@@ -125,7 +125,7 @@ export function createCallGate(parts: CallGateParts): CallGate {
       });
       const result = await decide(request, policy, signal);
       const isDenied = !("question" in result) && result.verdict === "denied";
-      // Nobody is asked whether the model may ask: the question itself waits for an answer.
+      // Asking needs no approval: the question itself waits for an answer.
       if (request.effects.asks !== undefined && !isDenied) {
         const earlier = await queue.reuseAnswer(sessionId, request, signal);
         if (earlier !== undefined) return decided(concludeClarification(earlier));
@@ -139,7 +139,7 @@ export function createCallGate(parts: CallGateParts): CallGate {
 
 const CLARIFICATION_REASON = "The model asks a question.";
 
-/** A question that expired also lets its call run: the call then tells the model to decide for itself. */
+/** A call whose question expired runs too: its result tells the model to decide for itself. */
 function concludeClarification({ id, state, answeredBy }: Approval): Decision {
   const evidence = { step: "person", approvalId: id, answeredBy } as const;
   if (state === "answered")
@@ -189,7 +189,7 @@ function hashCall(tool: string, input: string): string {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error; // arguments that need repair are compared as they are
   }
-  return createHash("sha256").update(`${tool}\0${canonical}`).digest("hex");
+  return hash("sha256", `${tool}\0${canonical}`);
 }
 
 function sortKeys(value: unknown): unknown {

@@ -7,7 +7,7 @@ import type { Tool } from "../../tools/tool.ts";
 
 const MAX_CALLS = 500;
 
-/** The files that calls of a conversation have written, as far as their input shows it, with absolute paths. */
+/** The absolute paths of the files that a conversation's calls have written, as far as their input shows. */
 export function findPastWrites(
   messages: readonly Message[],
   tools: ReadonlyMap<string, Tool>,

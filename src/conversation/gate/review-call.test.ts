@@ -60,7 +60,7 @@ test("M2: the cost of a review is known", async () => {
   expect((await ask(APPROVE)).cost).toMatchObject({ costUsd: 2, usage: { inputTokens: 1_000_000 } });
 });
 
-test("M2: a late review counts with an estimate, because the provider may charge for it; a failed one counts nothing", async () => {
+test("M2: the cost of a late review is estimated, because the provider may charge for it; a failed one costs nothing", async () => {
   const askSilent = (timeoutMs: number, end: (signal: AbortSignal) => Promise<never>) =>
     reviewCall(
       {

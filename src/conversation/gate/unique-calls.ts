@@ -2,8 +2,8 @@ import type { AgentEventOf } from "../../agent/events.ts";
 import type { ModelEvent } from "../../providers/provider.ts";
 
 /**
- * Renames calls whose id the session already has. Providers see only the messages of their request, so a server that
- * counts its calls would repeat an id of a compacted message.
+ * Renames calls whose id already occurs in the session. A server that numbers its calls sees only the messages of a request, so
+ * it would repeat the ids of compacted messages.
  */
 export async function* withUniqueCalls(
   events: AsyncIterable<ModelEvent | AgentEventOf<"attempt-failed" | "route-switched">>,

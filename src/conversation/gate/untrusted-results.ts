@@ -11,14 +11,14 @@ interface ResultParts {
   notify(sentence: string): void;
 }
 
-/** A command without one of these words fetches nothing, so it is not read a second time. */
+/** A command without one of these words fetches nothing, so it needs no closer reading. */
 const MAY_FETCH =
   /curl|wget|aria2c|https?|xh|lynx|w3m|links|fetch|nc|netcat|socat|telnet|ftp|yt-dlp|youtube-dl|clone|gh|glab|hub|tea/;
 
 /**
- * Marks results with text that neither the user nor the project wrote: what a command has fetched, and text that is written to
- * steer an agent, wherever it was found. The model reads a note before the text, the person gets a notice, and later
- * decisions of the session know where the text came from.
+ * Marks results that contain text which neither the user nor the project wrote: what a command has fetched, and any text that
+ * tries to steer the agent. The model gets a note before the text and the person a notice, and the source is kept for later
+ * decisions of the session.
  */
 export function withUntrustedNotes(
   tools: ReadonlyMap<string, Tool>,
@@ -37,7 +37,7 @@ export function withUntrustedNotes(
     for (const command of fetched) untrusted.add(`\`${command}\``);
     const result = await tool.call(input, context);
     const { reads = [], writes, asks } = tool.effectsOf?.(input) ?? {};
-    // The model wrote what these show, or the user did.
+    // The results of these calls show only what the model or the user wrote.
     if (writes !== undefined || asks !== undefined) return result;
     const injection = findInjection(result.text, { isDocument: reads.some((path) => DOCUMENT.test(path)) });
     if (injection === undefined)

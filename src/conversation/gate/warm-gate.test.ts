@@ -10,7 +10,7 @@ import { warmGate } from "./warm-gate.ts";
 
 const never = new AbortController().signal;
 
-test("the decisions while the model is thinking ask nobody and use up no approval, even if a rule asks about every command", async () => {
+test("the decisions that warm up the gate ask no person or model and use up no approval, even if a rule asks about every command", async () => {
   await using folder = await tempFolder();
   using store = await openSessionStore(folder.file("sessions.sqlite"), {}, never);
   const inputs: string[] = [];

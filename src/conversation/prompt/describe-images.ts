@@ -32,7 +32,7 @@ export interface DescribingParts {
   onSpent(request: AuxiliaryRequest): void;
 }
 
-/** Replaces images with another model's descriptions of them where the conversation's model cannot see images. */
+/** If the conversation's model cannot see images, replaces them with another model's descriptions. */
 export async function describeImages(
   parts: UserMessage["parts"],
   message: string,
@@ -64,7 +64,7 @@ export async function describeImages(
   return described;
 }
 
-/** What the tool vision_analyze asks; undefined if no model is known to see images. `current` is the model of the conversation. */
+/** The model behind the tool vision_analyze; undefined if no model is known to see images. `current` is the conversation's model. */
 export function createVision(describing: DescribingParts, current: () => Model): Vision | undefined {
   const { settings, route, redact } = describing;
   if (!offersVision(settings, route)) return undefined;
@@ -89,7 +89,7 @@ export function createVision(describing: DescribingParts, current: () => Model):
   };
 }
 
-/** Whether a model is known to see images: one for descriptions, or that of the conversation. */
+/** Whether the model for descriptions or that of the conversation is known to see images. */
 export function offersVision(
   { agent, auxiliary }: Pick<DescribingParts["settings"], "agent" | "auxiliary">,
   route: Pick<Route, "profile" | "model"> | undefined,
@@ -113,7 +113,7 @@ function findFacts({ profile, model }: Pick<Route, "profile" | "model">) {
   return findKnownModel(BUNDLED_DATA, profile, model) ?? findNativeModel(BUNDLED_DATA, model);
 }
 
-/** Whether a model takes images: true unless the data file knows the model and says nothing about images. */
+/** Whether a model takes images: false only if the data file lists it without images. */
 export function seesImages(route: Pick<Route, "profile" | "model">): boolean {
   const known = findFacts(route);
   return known === undefined || known.vision === true;

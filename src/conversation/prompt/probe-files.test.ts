@@ -22,7 +22,7 @@ async function openRepository() {
   return { ...folder, git, file: (name: string) => join(folder.path, name) };
 }
 
-test("K4: a tree is clean only without changed, staged and untracked files", async () => {
+test("K4: a tree is clean only if it has no changed, staged or untracked files", async () => {
   await using repository = await openRepository();
   const isClean = () => probe({ state: "clean-tree", paths: [repository.path] }, never);
   expect(await isClean()).toBe(true);
@@ -36,7 +36,7 @@ test("K4: a tree is clean only without changed, staged and untracked files", asy
   expect(await isClean()).toBe(false);
 });
 
-test("K4: a folder without a repository, or one that does not exist, is not known to be clean", async () => {
+test("K4: a folder that is in no repository or does not exist does not count as clean", async () => {
   await using folder = await tempFolder();
   for (const path of [folder.path, join(folder.path, "none")])
     expect(await probe({ state: "clean-tree", paths: [path] }, never)).toBe(false);
@@ -63,7 +63,7 @@ test("a file is missing until it exists", async () => {
   expect(await isMissing()).toBe(false);
 });
 
-test("K4: beside a sandbox, no filter of a repository is run, and a tree is not known to be clean", async () => {
+test("K4: if commands run in a sandbox, the probe runs no filter of a repository, and no tree counts as clean", async () => {
   await using repository = await openRepository();
   await writeFile(repository.file(".gitattributes"), "* filter=planted\n");
   repository.git("add", ".");
@@ -76,7 +76,7 @@ test("K4: beside a sandbox, no filter of a repository is run, and a tree is not 
   expect(await exists(repository.file("planted"))).toBe(false);
 });
 
-test("K4: a program named git in the project is not asked", async () => {
+test("K4: a program named git in the project is not run", async () => {
   await using repository = await openRepository();
   await writeFile(repository.file("git"), `#!/bin/sh\ntouch ${repository.file("planted")}\n`);
   await chmod(repository.file("git"), 0o755);

@@ -5,15 +5,15 @@ import { runProcess } from "../../lib/process/process.ts";
 import { searchPathOutside } from "../../lib/process/search-path.ts";
 import type { FileProbe } from "../../policy/harmless-findings.ts";
 
-/** A repository that takes longer counts as changed, so that a person is asked. */
+/** If git takes longer, the repository counts as changed, so that a person is asked. */
 const TIMEOUT_MS = 3_000;
 /** Disables hooks and monitors, which are programs that the agent may have configured. */
 const SETTINGS = ["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
 
 /**
- * Checks the state of files on this machine. What cannot be determined counts as a state in which something is lost.
- * `trustsRepositories` is false where commands run in a sandbox and the probe does not: to compare files, git runs the filters that
- * a repository names, and a command may have created that repository.
+ * Checks the state of files on this machine, to find out whether a call would lose something; in doubt, it would.
+ * `trustsRepositories` is false if commands run in a sandbox: the probe runs outside of it, git runs the filters that a repository
+ * configures, and a command may have created that repository.
  */
 export function createFileProbe(
   variables: Readonly<Record<string, string | undefined>>,

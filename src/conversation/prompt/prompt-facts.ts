@@ -63,7 +63,7 @@ export function createToolDefinitions(tools: ReadonlyMap<string, Tool>): ToolDef
   }));
 }
 
-/** The tools that a session would be offered, for inspection only; calling one is a bug. */
+/** The tools that a session would offer, for inspection only: they cannot be called. */
 export function describeTools(offer: {
   readonly limits: ToolParts["limits"];
   readonly canAsk: boolean;
@@ -74,7 +74,7 @@ export function describeTools(offer: {
     throw new Error("a tool that is only described was called");
   };
   const parts: ToolParts = {
-    workspace: never,
+    openEnvironment: never,
     owner: "",
     guards: { read: never, write: never, send: never },
     limits: offer.limits,
@@ -87,7 +87,7 @@ export function describeTools(offer: {
     redact: never,
     createWindow: never,
   };
-  return createTools(parts, { toolsets: enabledToolsets(offer.disabled), todos: NO_TODOS });
+  return createTools(parts, { toolsets: enabledToolsets(offer.disabled), todos: NO_TODOS, added: [] });
 }
 
 export function enabledToolsets(

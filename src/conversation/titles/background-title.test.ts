@@ -29,7 +29,7 @@ function answering(text: string, onAsked: (messages: unknown) => void = () => un
   };
 }
 
-/** A session with one answer, and its title after the model had its say. */
+/** A session with one answer, whose title a model writes. */
 async function openLab(openModel: () => Promise<TitleModel>, timeoutMs = 60_000) {
   const folder = await tempFolder();
   const store = await openSessionStore(folder.file("s.sqlite"), {}, never);
@@ -68,7 +68,7 @@ test("D5: the title model sees the redacted first exchange, and its request coun
   expect(lab.store.usage.ofSession(lab.id)).toMatchObject({ requests: 2, costUsd: 1 });
 });
 
-test("D5: a title of the user is never replaced, and the model is not asked", async () => {
+test("D5: a title that the user set is never replaced, and no request is made", async () => {
   await using lab = await openLab(() => expect.fail("asked"));
   await lab.store.list.rename(lab.id, "mine", never);
   lab.title.start();
@@ -88,7 +88,7 @@ test.each([
   await expect.poll(lab.stored).toBe(expected);
 });
 
-test("D5: a model that fails, is missing, or never answers leaves a title cut from the message", async () => {
+test("D5: if the model fails, is missing or never answers, the title is cut from the message", async () => {
   const failure = { kind: "auth", message: "no", hint: "" } as never;
   const failing: TitleModel = {
     ...answering(""),
@@ -124,7 +124,7 @@ test.each([
   expect(cutTitle({ role: "user", parts: [{ type: "text", text }] }, String)).toBe(expected);
 });
 
-test("D5: the same message many times gives numbered titles, each free", async () => {
+test("D5: sessions with the same first message get numbered titles", async () => {
   await using folder = await tempFolder();
   using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
   const ids: string[] = [];

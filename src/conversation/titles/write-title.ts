@@ -17,8 +17,8 @@ const MAX_OUTPUT_TOKENS = 300;
 export type TitleModel = Pick<Model, "stream" | "provider" | "name" | "price">;
 
 /**
- * Asks a model for a title of the session's first exchange. Returns undefined if the model gives none in time. The request
- * counts towards the session.
+ * Requests a title for the session's first exchange. Returns undefined if the model writes none in time. The request counts
+ * towards the cost of the session.
  */
 export async function writeTitle(
   model: TitleModel,
@@ -73,7 +73,7 @@ function firstExchange(store: SessionStore, sessionId: string): string | undefin
   return prompt ? JSON.stringify({ user: prompt, answer }) : undefined;
 }
 
-/** Accepts a title from a model that adds quotation marks, a label or an explanation; undefined if none is left. */
+/** Removes quotation marks, labels and explanations that a model adds to a title; undefined if nothing is left. */
 function parseAnswer(text: string): string | undefined {
   const line = text.trim().split("\n", 1)[0] ?? "";
   const words = line

@@ -8,7 +8,7 @@ const KEEP_IDLE = 2;
 const IDLE_MS = 60_000;
 const MAX_HELD = 16;
 const SETTLE_MS = 1_000;
-/** A command with streamed input uses up its channel and needs a second one as its guard. */
+/** A command with streamed input uses up its channel and needs a second channel that guards it. */
 const KEEP_SPARE = 2;
 /** Delay the refill so that a process about to exit does not start a shell. */
 const REFILL_AFTER_MS = 50;

@@ -13,7 +13,7 @@ import { type RunningShell, type ShellCommand, startShell } from "./start-shell.
 export interface Transport extends ShellCommand {
   /** A shell that was started early and waits for its first line. */
   readonly started?: RunningShell | undefined;
-  /** A snippet that runs once before the first command: init files, variables. Its output is dropped. */
+  /** A snippet that runs once before the first command, for example to source init files. Its output is dropped. */
   readonly prelude?: string;
   /** How long the prelude may take. */
   readonly preludeMs?: number | undefined;
@@ -208,7 +208,7 @@ function createChannel(child: RunningShell, program: string) {
   const send = (snippet: string): void => void child.stdin.write(snippet);
 
   /** Sends a verb and collects its answers; undefined if the channel died or `signal` aborted. */
-  function ask(verb: string, words: string, signal: AbortSignal): Promise<string[] | undefined> {
+  function query(verb: string, words: string, signal: AbortSignal): Promise<string[] | undefined> {
     const token = newToken();
     const found: string[] = [];
     return new Promise((resolve) => {
@@ -359,14 +359,14 @@ function createChannel(child: RunningShell, program: string) {
     },
     /** Lets a command of another channel see end-of-file; undefined if the driver did not answer. */
     async completeInput(holder: StartedProcess, signal: AbortSignal): Promise<boolean | undefined> {
-      const answers = await ask("E", `${holder.pid} ${holder.startTime}`, signal);
+      const answers = await query("E", `${holder.pid} ${holder.startTime}`, signal);
       return answers && answers.length > 0;
     },
     /** Resolves when the channel can run a command again or is unusable. */
     settled: () => settled,
     /** The process table of the environment; undefined if the driver did not answer. */
     async processes(mark: string, signal: AbortSignal): Promise<ProcessRow[] | undefined> {
-      const rows = await ask("P", mark, signal);
+      const rows = await query("P", mark, signal);
       return rows?.flatMap((row) => (row.startsWith("p") ? (parseProcessRow(row.slice(1)) ?? []) : []));
     },
     /** Stops all processes before it signals them: none may see another die and continue as if it had finished. */
@@ -391,7 +391,7 @@ function createChannel(child: RunningShell, program: string) {
      * driver did not answer.
      */
     async isAlive(process: StartedProcess | undefined, signal: AbortSignal): Promise<boolean | undefined> {
-      const answers = await ask("V", process ? `${process.pid} ${process.startTime}` : "", signal);
+      const answers = await query("V", process ? `${process.pid} ${process.startTime}` : "", signal);
       return answers && answers.length > 0;
     },
     async [Symbol.asyncDispose](): Promise<void> {

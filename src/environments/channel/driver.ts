@@ -227,7 +227,7 @@ __h_await() {
  * In bash the wrapper and the command's shell are forks of the driver, so no program is started. Both are forked in advance
  * (`__h_prepare`); R passes the fields of the command through a pipe, as assignments on one line, and closes the pipe. The
  * command begins only then. A wrapper whose shell has ended although the pipe is open never had a command, and exits without
- * an answer. If the prepared shell is gone, `__h_now` forks another one. The driver learns the token of a command only when
+ * an answer. If the prepared shell has exited, `__h_now` forks another one. The driver learns the token of a command only when
  * it prepares that command, so the shell of an earlier command cannot know it.
  *
  * These are texts for eval: a command that runs inside a function would report its errors with the file and line of that

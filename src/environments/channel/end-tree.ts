@@ -13,7 +13,7 @@ export interface TreeToEnd {
   readonly mark: string;
   readonly end: Promise<ChannelEnd>;
   readonly killAs: KillAs | undefined;
-  /** Whether the whole environment is paused, so that no answer can arrive; called if an answer is late. */
+  /** Whether the whole environment is paused and cannot answer; called if an answer is late. */
   readonly isPaused: ((signal: AbortSignal) => Promise<boolean>) | undefined;
 }
 

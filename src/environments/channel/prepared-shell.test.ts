@@ -45,7 +45,7 @@ test("the shell of the next command is forked before the command arrives", async
   }
 });
 
-test("a command runs once and in the same channel although the shell that was prepared for it is killed", async () => {
+test("a command runs once, in the same channel, even if its prepared shell is killed", async () => {
   await using shell = localShell();
   const driver = Number((await collect(shell, "echo $$")).stdout);
   for (const stdin of [undefined, "input"]) {

@@ -30,6 +30,20 @@ describeWith("docker", "the docker environment", (service) => {
       expect(after.notices.join(" ")).toContain("new one");
     });
 
+    test("C30, C47, F27: no files of the profile are mounted, and closing leaves the container and its processes running", async () => {
+      {
+        await using environment = await open();
+        await collect(environment, "sleep 1234 >/dev/null 2>&1 &");
+      }
+      const { name } = await spec();
+      expect(await lab().inspect(name, "{{.State.Status}}")).toBe("running");
+      await expect.poll(() => lab().top(name)).toContain("sleep 1234");
+      const format = "{{range .Mounts}}{{.Source}} {{end}}";
+      const sources = (await lab().inspect(name, format)).split(" ").filter((source) => source !== "");
+      expect(sources).toHaveLength(2);
+      for (const source of sources) expect(source).toContain(lab().host.sandboxesFolder);
+    });
+
     test("F1: child processes of another user are ended too, and the container is not replaced", async () => {
       await using environment = await open();
       const before = (await collect(environment, "hostname")).stdout;
@@ -69,27 +83,17 @@ describeWith("docker", "the docker environment", (service) => {
     expect(await collect(environment, "ls / > /dev/null && echo fine")).toMatchObject({ stdout: "fine\n" });
   });
 
-  test("C30, C47, F27: no files of the profile are mounted, and closing leaves the container and its processes running", async () => {
+  test("C21, C26, C27, C48, F30: without persistence no folder of the host is mounted, and closing waits until the container is removed", async () => {
     await using lab = await openDockerLab(service);
     {
-      await using environment = await lab.open();
-      await collect(environment, "sleep 1234 >/dev/null 2>&1 &");
-    }
-    const [id = ""] = await lab.containers();
-    expect(await lab.inspect(id, "{{.State.Status}}")).toBe("running");
-    await expect.poll(() => lab.top(id)).toContain("sleep 1234");
-    const format = "{{range .Mounts}}{{.Source}} {{end}}";
-    const sources = (await lab.inspect(id, format)).split(" ").filter((source) => source !== "");
-    expect(sources).toHaveLength(2);
-    for (const source of sources) expect(source).toContain(lab.host.sandboxesFolder);
-  });
-
-  test("C21, C26, C27, C48: without persistence closing waits until the container is removed", async () => {
-    await using lab = await openDockerLab(service);
-    {
-      await using environment = await lab.open({ docker_persist_across_processes: false });
+      await using environment = await lab.open({
+        container_persistent: false,
+        docker_persist_across_processes: false,
+      });
       await collect(environment, "true");
-      expect(await lab.containers()).toHaveLength(1);
+      const [id = "", ...others] = await lab.containers();
+      expect(others).toEqual([]);
+      expect(await lab.inspect(id, "{{len .Mounts}}")).toBe("0");
     }
     expect(await lab.containers()).toEqual([]);
   });
@@ -109,16 +113,5 @@ describeWith("docker", "the docker environment", (service) => {
     }
     const pending = await readFile(join(host.sandboxesFolder, "pending-removals.json"), "utf8");
     expect(pending).toContain((await lab.containers())[0]);
-  });
-
-  test("F30: without persistence no folder of the host is mounted", async () => {
-    await using lab = await openDockerLab(service);
-    await using bare = await lab.open({
-      container_persistent: false,
-      docker_persist_across_processes: false,
-    });
-    await collect(bare, "true");
-    const [id = ""] = await lab.containers();
-    expect(await lab.inspect(id, "{{len .Mounts}}")).toBe("0");
   });
 });

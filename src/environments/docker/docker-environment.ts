@@ -3,7 +3,7 @@ import type { Transport } from "../channel/channel.ts";
 import { createShell } from "../channel/shell.ts";
 import type { Environment } from "../environment.ts";
 import type { Reporter } from "../environment-request.ts";
-import { createNoticeBox } from "../notice-box.ts";
+import { createNoticeBuffer } from "../notice-buffer.ts";
 import { createSharedLookup } from "../shared-lookup.ts";
 import { containerShell, type EarlyShell } from "./engine/early-shell.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -39,7 +39,7 @@ export function openDockerEnvironment({
   early,
   mayRemove = () => false,
 }: DockerEnvironmentOptions): Environment {
-  const { reporter: noticeReporter, take: takeNotices } = createNoticeBox(reporter);
+  const { reporter: noticeReporter, take: takeNotices } = createNoticeBuffer(reporter);
   const sandbox = createSharedLookup<EnsuredSandbox>(
     (signal) => ensureSandbox(engine, spec, noticeReporter, signal),
     ({ id }, before) => {

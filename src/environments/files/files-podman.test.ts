@@ -26,7 +26,7 @@ describeWith("podman", "podman", (service) => {
   });
   allFilesContracts({
     name: "podman",
-    hasShellOfDocker: true,
+    hasTestedShell: true,
     folder: "/tmp",
     setUp: ADD_NOBODY,
     async open() {

@@ -8,6 +8,7 @@ describeWith("ssh", "the ssh environment", (service) => {
   const profileId = randomBytes(8).toString("hex");
   allFilesContracts({
     name: "ssh",
+    hasTestedShell: true, // by the local files, because the server runs on this machine
     folder: "/tmp",
     open: async () =>
       openSshEnvironment({

@@ -53,7 +53,7 @@ unset HERMES_PTY_FOLDER HERMES_PTY_UMASK HERMES_PTY_JOB HERMES_PTY_SHELL HERMES_
 exec "$shell" -c "$job" hermes-job "$folder" "$mask"`;
 
 /** Resets INT and QUIT and executes its arguments. `env --default-signal` exists in coreutils since 2019. */
-const HEED_SIGNALS = `
+const RESET_SIGNALS = `
 heed_signals() {
   ! env --default-signal=INT,QUIT true >/dev/null 2>&1 || exec env --default-signal=INT,QUIT "$@"
   ! command -v perl >/dev/null || exec perl -e '$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec { $ARGV[0] } @ARGV' "$@"
@@ -65,7 +65,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@"
 `;
 
 /** Fields: FOLDER SHELL INPUT UMASK. Prints pid and start time of the job and of itself, and the boot id. */
-const KEEPER = `${HEED_SIGNALS}
+const KEEPER = `${RESET_SIGNALS}
 exec 8>&1 >/dev/null
 input=/dev/null holder= greeter=
 if [ "$3" != none ]; then
@@ -290,9 +290,9 @@ done
 `;
 
 /**
- * Fields: FOLDER ROWS COLUMNS PID. Without PID, the terminal is the one that the job has recorded; with PID, the one of the
- * child of that process, because a sandbox has terminals of its own. The kernel notifies the programs on the terminal of a new size. If the size is unchanged,
- * it is changed twice, so that the programs redraw for a viewer that has just attached.
+ * Fields: FOLDER ROWS COLUMNS PID. Without PID, resizes the terminal that the job has recorded; with PID, the terminal of that
+ * process's child, because a sandbox has its own terminals. If the size is unchanged, it is changed twice: the kernel notifies
+ * programs only of a new size, and they must redraw for a viewer that has just attached.
  */
 export const RESIZE = `
 terminal=

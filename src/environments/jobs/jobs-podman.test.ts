@@ -24,7 +24,7 @@ describeWith("podman", "jobs in podman", ({ client, env: variables, images }) =>
 
   jobsContract({
     name: "podman",
-    hasShellOfDocker: true,
+    hasTestedShell: true,
     shell: "bash",
     async target() {
       const { spec } = await createSandboxSpec(options, identity, testHost(temp.path));

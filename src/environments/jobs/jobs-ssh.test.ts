@@ -6,6 +6,7 @@ describeWith("ssh", "jobs over ssh", (service) => {
   jobsContract({
     name: "ssh",
     shell: "bash",
+    hasTestedShell: true, // by the local jobs, because the server runs on this machine
     target: async () => ({
       kind: "ssh",
       options: sshSettings(service),

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startChild, startChildren } from "../../../test/support/child.ts";
-import { type JobsTarget, openJobs } from "../../../test/support/jobs-lab.ts";
+import { type JobsTarget, openJobs, openJobsIn, openJobsTarget } from "../../../test/support/jobs-lab.ts";
+import { sharedEnvironment } from "../../../test/support/shared-environment.ts";
 import { shellRows } from "../../../test/support/shell-rows.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { collect } from "../environment.contract.ts";
@@ -12,8 +13,8 @@ import { PART_BYTES } from "./output-programs.ts";
 export interface JobsTraits {
   readonly name: string;
   readonly shell: "bash" | "sh";
-  /** Whether Docker runs this contract too, with the same image and the same code. */
-  readonly hasShellOfDocker?: boolean;
+  /** Whether another environment with the same shell and tools passes this contract too. */
+  readonly hasTestedShell?: boolean;
   target(): Promise<JobsTarget>;
   /** The arguments of all processes of the environment, as seen from outside. */
   outsideView?(): Promise<string>;
@@ -37,8 +38,9 @@ export function jobsContract(traits: JobsTraits): void {
     afterAll(async () => {
       await temp[Symbol.asyncDispose]();
     });
-    const open = async () => {
-      const opened = await openJobs(here, temp.file(`${randomBytes(4).toString("hex")}.sqlite`));
+    const openShared = sharedEnvironment(() => openJobsTarget(here));
+    const open = async (path = temp.file(`${randomBytes(4).toString("hex")}.sqlite`)) => {
+      const opened = await openJobsIn(await openShared(), path);
       const { jobs, environment } = opened;
       /** Starts a job and returns its record. */
       const startJob = async (command: string, options: Partial<StartJobOptions> = {}) => {
@@ -276,7 +278,7 @@ export function jobsContract(traits: JobsTraits): void {
       if (started.kind !== "started") throw new Error(started.message);
       const { job } = started;
       await child.kill();
-      await using opened = await openJobs(here, path);
+      await using opened = await open(path);
       const { jobs, environment } = opened;
       expect(await jobs.list(never)).toMatchObject([{ id: job.id, state: "running", command, owner: "a" }]);
       await until(async () => (await jobs.log(job.id, { offset: 0 }, never)).totalLines > 3);
@@ -290,7 +292,7 @@ export function jobsContract(traits: JobsTraits): void {
 
     it("F50: exactly one of several processes gets the completion of a job, and only once", async () => {
       const path = temp.file("notify.sqlite");
-      await using opened = await openJobs(here, path);
+      await using opened = await open(path);
       const { jobs, environment } = opened;
       const options = {
         session: environment.openSession(),
@@ -508,7 +510,7 @@ export function jobsContract(traits: JobsTraits): void {
 
     it("D3: a watched text is reported once, by one of two pollers, and nothing is reported after the end", async () => {
       const path = temp.file("watch.sqlite");
-      await using opened = await openJobs(here, path);
+      await using opened = await open(path);
       await using other = await openJobs(here, path);
       const { jobs, environment } = opened;
       const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;

@@ -22,7 +22,7 @@ export interface CommandVariablesParts {
   readonly home: string | undefined;
 }
 
-/** The variables of local commands: those of the user, without the secrets of the agent. */
+/** The variables of local commands: the user's own, except the secrets of the agent. */
 export function commandVariables({
   variables,
   passthrough,

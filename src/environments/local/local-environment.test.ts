@@ -72,7 +72,7 @@ test("a shell that is aborted while its init files run is ended with all their p
   for (const pid of pids) await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 60_000); // reaped by init
 });
 
-test("slow init files are skipped with a notice that names them and what to do; later commands do not wait again", async () => {
+test("slow init files are skipped with a notice that names them and a remedy; later commands do not wait again", async () => {
   const file = join(folder, "stuck.sh");
   const starts = join(folder, "stuck-starts");
   writeFileSync(file, `echo x >> ${starts}; sleep 3600\n`);

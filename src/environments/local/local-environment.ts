@@ -14,17 +14,17 @@ export interface LocalEnvironmentParts {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Home of the profile; its folder `home/` is HOME of commands if `home_mode` is `profile`. */
   readonly profileHome: string;
-  /** The home with all profiles, if it is another folder. */
+  /** The root home, if it differs from the profile's home. */
   readonly rootHome?: string;
   /** The start folder of commands unless the settings name another one. */
   readonly cwd: string;
-  /** Receives what a person has to know about the sandbox. */
+  /** Receives notices for the user about the sandbox. */
   readonly onNotice?: ((text: string) => void) | undefined;
   /** How long the init files may take. */
   readonly initFilesMs?: number;
 }
 
-/** Runs commands on this machine as this user, in a sandbox of the kernel if the settings say so. */
+/** Runs commands on this machine as this user, in the local sandbox if the settings say so. */
 export async function openLocalEnvironment(parts: LocalEnvironmentParts): Promise<Environment> {
   const { options, variables, profileHome, rootHome = profileHome, cwd } = parts;
   const home = options.home_mode === "profile" ? join(profileHome, "home") : undefined;

@@ -19,8 +19,8 @@ const CLEANUP_MS = 65_000; // longer than stopping and listing together
 const LOCK_DEADLINE_MS = 2 * START_TIMEOUT_MS + CLEANUP_MS;
 
 /**
- * Finds the running instance of a spec or starts one. All processes that ask for the same profile and task get the same
- * instance, however many ask at once.
+ * Finds the running instance of a spec or starts one. All processes that request the same profile and task get the same
+ * instance, even concurrently.
  */
 export async function ensureInstance(
   builder: ImageBuilder,

@@ -4,7 +4,7 @@ import { createShell } from "../channel/shell.ts";
 import { LAST_USE_FILE } from "../docker/lifecycle/last-use.ts";
 import type { Environment } from "../environment.ts";
 import type { Reporter } from "../environment-request.ts";
-import { createNoticeBox } from "../notice-box.ts";
+import { createNoticeBuffer } from "../notice-buffer.ts";
 import { createSharedLookup } from "../shared-lookup.ts";
 import { ensureInstance, withInstanceLock } from "./ensure-instance.ts";
 import { entryFlags, findInstance, type Instance, inspectInstance, stopInstance } from "./instance.ts";
@@ -25,7 +25,7 @@ export function openSingularityEnvironment({
   ...builder
 }: SingularityEnvironmentOptions): Environment {
   const { engine } = builder;
-  const { reporter: noticeReporter, take } = createNoticeBox(reporter);
+  const { reporter: noticeReporter, take } = createNoticeBuffer(reporter);
   const instance = createSharedLookup<Instance>(
     (signal) => ensureInstance(builder, spec, noticeReporter, signal),
     ({ pid }, before) => {

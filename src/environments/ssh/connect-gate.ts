@@ -6,7 +6,7 @@ const MAX_WAIT_MS = 10_000;
 /** Counts polls instead of time, so that the first caller gets its full time even if this process was suspended. */
 const MAX_POLLS = MAX_WAIT_MS / POLL_EVERY_MS;
 
-/** Lets one caller connect while the others wait, so that they share its connection instead of opening their own. */
+/** Lets one caller connect while the others wait for its connection, instead of opening their own. */
 export function createConnectGate(socket: string) {
   let attempt: { isSettled: boolean; readonly until: number } | undefined;
   const isPending = (one: typeof attempt): boolean =>

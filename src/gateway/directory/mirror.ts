@@ -1,5 +1,5 @@
 import type { Database } from "../../lib/sqlite/database.ts";
-import type { KeptMessage } from "../inbox/kept-message.ts";
+import type { StoredMessage } from "../inbox/stored-message.ts";
 import type { Target } from "../platform.ts";
 
 /**
@@ -22,9 +22,9 @@ export function createMirror(database: Database) {
       if (chat === undefined || second !== undefined) return;
       const [, account = "", type = ""] = chat.key.split(":").map(decodeURIComponent);
       const id = `mirror-${source}`;
-      const message: KeptMessage = {
+      const message: StoredMessage = {
         id,
-        chat: { chatId, threadId, type: type as KeptMessage["chat"]["type"] },
+        chat: { chatId, threadId, type: type as StoredMessage["chat"]["type"] },
         sender: { id: "hermes", name: "Sent here by Hermes itself", isBot: true, isProven: true },
         text,
         sentAt: 0,

@@ -6,30 +6,30 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { TurnRedirected } from "../../tools/tool.ts";
 import { decideAccess, type GlobalAccess, mayUseCommand, type Tier } from "../access/decide-access.ts";
 import type { Pairing } from "../access/pairing.ts";
+import { answerQuestion, CHAT_COMMANDS, type CommandContext } from "../chats/chat-commands.ts";
+import { type ChatKeyRules, chatKeyOf } from "../chats/chat-key.ts";
+import { readButton } from "../chats/chat-questions.ts";
+import type { ChatRunner } from "../chats/chat-runner.ts";
+import type { BusyMode, ChatStore } from "../chats/chat-store.ts";
+import { isQueued, parseChatCommand } from "../chats/parse-command.ts";
+import { whyReset } from "../chats/reset-policy.ts";
 import type { HookEvent } from "../hooks/hooks.ts";
 import type { SessionResetOptions } from "../options.ts";
 import type { Outbox } from "../outbox/outbox.ts";
 import type { Chat, OutboundPart } from "../platform.ts";
 import type { CommonOptions } from "../platforms/common-options.ts";
-import { answerQuestion, CHAT_COMMANDS, type CommandScene } from "../sessions/chat-commands.ts";
-import { readButton } from "../sessions/chat-questions.ts";
-import type { ChatRunner } from "../sessions/chat-runner.ts";
-import type { BusyMode, ChatTurns } from "../sessions/chat-turns.ts";
-import { isQueued, parseChatCommand } from "../sessions/parse-command.ts";
-import { whyReset } from "../sessions/reset-policy.ts";
-import { type KeyRules, sessionKey } from "../sessions/session-key.ts";
 import type { Inbox, InboxEntry, InboxState } from "./inbox.ts";
-import type { KeptMessage } from "./kept-message.ts";
+import type { StoredMessage } from "./stored-message.ts";
 
 export interface MessageHandlerParts {
   readonly database: Database;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
-  readonly chats: ChatTurns;
+  readonly chats: ChatStore;
   readonly pairing: Pairing;
   readonly runner: ChatRunner;
   readonly log: Log;
-  readonly rules: KeyRules &
+  readonly rules: ChatKeyRules &
     GlobalAccess & {
       readonly busy_input_mode: BusyMode;
       readonly busy_ack_enabled: boolean;
@@ -81,7 +81,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     const access = decideAccess(message, { options, everywhere: rules, isPaired });
     if (!access.isAllowed) return refuse(entry, access, signal);
 
-    const chatKey = sessionKey(entry, message, rules);
+    const chatKey = chatKeyOf(entry, message, rules);
     const target = { platform, chatId: chat.chatId, threadId: chat.threadId };
     const use = (): void => chats.use(chatKey, target, labelOf(entry));
     if (handling === "relay") {
@@ -131,7 +131,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
   /** Answers what needs no turn: a button, a command, the answer to a question of the running turn. */
   async function replyAtOnce(
     { message, platform }: InboxEntry,
-    scene: CommandScene,
+    scene: CommandContext,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const running = runner.running(scene.chatKey);
@@ -252,7 +252,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     { message, platform }: InboxEntry,
     { chatKey, tier, use }: { readonly chatKey: string; readonly tier: Tier; readonly use: () => void },
     signal: AbortSignal,
-  ): Omit<CommandScene, "allowed"> {
+  ): Omit<CommandContext, "allowed"> {
     return {
       ...{ chatKey, tier, runner, chats },
       sender: message.sender,
@@ -289,7 +289,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
 }
 
 /** Whether a message can only be the answer to a question. */
-function isAnswer({ choice, text }: KeptMessage): boolean {
+function isAnswer({ choice, text }: StoredMessage): boolean {
   return choice !== undefined || ["approve", "deny"].includes(parseChatCommand(text)?.name ?? "");
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { InboundMessage } from "../platform.ts";
-import type { KeptMessage } from "./kept-message.ts";
+import type { StoredMessage } from "./stored-message.ts";
 
 /**
  * `stored`: nothing has been decided. `waiting`: for a turn of its chat. `running`: in a turn. `noted`: for later turns of its chat.
@@ -21,7 +21,7 @@ export interface InboxEntry {
   readonly key: number;
   readonly platform: string;
   readonly account: string;
-  readonly message: KeptMessage;
+  readonly message: StoredMessage;
   readonly receivedAt: number;
   readonly state: InboxState;
   readonly reason: string | undefined;
@@ -78,7 +78,7 @@ export function createInbox(database: Database) {
     /** Stores messages and the cursor in one transaction; returns how many were new. */
     store: (
       { platform, account }: { readonly platform: string; readonly account: string },
-      messages: readonly KeptMessage[],
+      messages: readonly StoredMessage[],
       cursor: string | undefined,
       signal: AbortSignal,
     ): Promise<number> =>
@@ -119,7 +119,7 @@ function toEntry(row: InboxRow | undefined): InboxEntry | undefined {
     key: row.key,
     platform: row.platform,
     account: row.account,
-    message: JSON.parse(row.message) as KeptMessage,
+    message: JSON.parse(row.message) as StoredMessage,
     receivedAt: row.received_at,
     state: row.state,
     reason: row.reason ?? undefined,

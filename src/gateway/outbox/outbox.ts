@@ -45,7 +45,7 @@ interface OutboxRow {
 }
 
 /** What is to be said. `source` and the position of a part identify it: written twice, it is still one part. */
-export interface Utterance {
+export interface OutgoingMessage {
   /** Such as `turn:ID` or `inbox:KEY`. */
   readonly source: string;
   readonly target: Target;
@@ -110,7 +110,15 @@ export function createOutbox(database: Database) {
 
   return {
     /** Adds the parts that are not there yet; runs inside a transaction. */
-    add({ source, target, contents, repliesTo, inboxKey, isSecret = false, isRevision }: Utterance): void {
+    add({
+      source,
+      target,
+      contents,
+      repliesTo,
+      inboxKey,
+      isSecret = false,
+      isRevision,
+    }: OutgoingMessage): void {
       if (isRevision) revise.run({ source, content: JSON.stringify(contents[0]) });
       for (const [part, content] of contents.entries())
         insert.run({

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { createFolder, ensurePrivateFolder, syncFolder } from "../../lib/files/files.ts";
-import { safeName } from "../inbox/kept-message.ts";
+import { safeName } from "../inbox/stored-message.ts";
 import type { OutboundPart } from "../platform.ts";
 
 type FileContent = Extract<OutboundPart["content"], { readonly type: "file" }>;

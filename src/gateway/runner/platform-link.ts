@@ -28,7 +28,8 @@ const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 300_000;
 /** A connection that lasted this long was a success: the next failure begins with a short wait again. */
 const STEADY_MS = 60_000;
-const HEARD_EVERY_MS = 15_000;
+/** Each report is a write to the disk. */
+const HEARD_EVERY_MS = 60_000;
 
 /**
  * Keeps one platform connected until the signal aborts. Every failure that time can heal is tried again for ever, at most five

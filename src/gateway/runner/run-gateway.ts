@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { TurnLimits } from "../../agent/turn-limits.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
-import { findWriteProblem } from "../../lib/files/probe-space.ts";
+import { findWriteProblem } from "../../lib/files/find-write-problem.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -13,28 +13,28 @@ import type { OutgoingFile } from "../../tools/tool-parts.ts";
 import type { TurnHost } from "../../turns/turn-host.ts";
 import { findTier } from "../access/decide-access.ts";
 import { createPairing } from "../access/pairing.ts";
+import { answerFooter } from "../answers/answer-footer.ts";
+import { type ChatRunner, createChatRunner } from "../chats/chat-runner.ts";
+import { createChatStore } from "../chats/chat-store.ts";
+import { surfaceOf } from "../chats/platform-surface.ts";
+import { logMemory } from "../diagnostics/memory-line.ts";
 import { createMirror } from "../directory/mirror.ts";
 import type { RuntimeFooterOptions } from "../footer-options.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import { createMessageHandler, type MessageHandlerParts } from "../inbox/handle-messages.ts";
 import { createInbox } from "../inbox/inbox.ts";
-import { keepMessage } from "../inbox/kept-message.ts";
+import { storeFiles } from "../inbox/stored-message.ts";
 import type { SessionResetOptions, StreamingOptions } from "../options.ts";
 import { deliver } from "../outbox/deliver.ts";
-import { watchForeignWrites } from "../outbox/foreign-writes.ts";
 import { createOutbox } from "../outbox/outbox.ts";
 import { keepOutgoingFile } from "../outbox/outgoing-files.ts";
-import { createQuietChats, type QuietChats } from "../outbox/quiet-chats.ts";
+import { createRateLimitedChats, type RateLimitedChats } from "../outbox/rate-limited-chats.ts";
 import { MAX_PARTS, splitText } from "../outbox/split-text.ts";
+import { watchOtherProcesses } from "../outbox/watch-other-processes.ts";
 import type { ActResult, Capabilities, ChatAction, Connection, Platform, Target } from "../platform.ts";
 import type { CommonOptions } from "../platforms/common-options.ts";
-import { answerFooter } from "../sessions/answer-footer.ts";
-import { type ChatRunner, createChatRunner } from "../sessions/chat-runner.ts";
-import { createChatTurns } from "../sessions/chat-turns.ts";
-import { surfaceOf } from "../sessions/platform-surface.ts";
-import { createPatience, type Patience, withPatience } from "../store/patience.ts";
 import { KEPT_MS, pruneMessages, removeOldFolders } from "../store/prune-messages.ts";
-import { logMemory } from "../watch/memory-line.ts";
+import { createRetryQueue, type RetryQueue, withRetries } from "../store/retry-queue.ts";
 import { createGatewayState } from "./gateway-state.ts";
 import { keepConnected } from "./platform-link.ts";
 import { createReports } from "./platform-reports.ts";
@@ -105,11 +105,11 @@ const never = new AbortController().signal;
  */
 export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promise<void> {
   const { platforms, turns, clock, log, rules } = parts;
-  const patience = createPatience({ clock, ...describeWaits(parts) });
-  const database = withPatience(parts.database, patience);
+  const retries = createRetryQueue({ clock, ...describeWaits(parts) });
+  const database = withRetries(parts.database, retries);
   const disconnect = new AbortController();
   setMaxListeners(0, stop, disconnect.signal); // everything that the gateway waits for listens to them
-  const [inbox, outbox, chats] = [createInbox(database), createOutbox(database), createChatTurns(database)];
+  const [inbox, outbox, chats] = [createInbox(database), createOutbox(database), createChatStore(database)];
   const state = createGatewayState(database);
   const reports = createReports(state, log);
   const mirror = createMirror(database);
@@ -121,7 +121,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
         ...one,
         added: new WakeFlag(),
         live: undefined as Connection | undefined,
-        quiet: createQuietChats(clock),
+        quiet: createRateLimitedChats(clock),
         typing: new Set<string>(),
       },
     ]),
@@ -134,7 +134,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
 
   /** Shows something in a chat, unless the service wants that chat to be left alone. */
   const actIn = async (
-    { live, quiet }: { readonly live: Connection | undefined; readonly quiet: QuietChats },
+    { live, quiet }: { readonly live: Connection | undefined; readonly quiet: RateLimitedChats },
     action: ChatAction,
     signal: AbortSignal,
   ): Promise<ActResult> => {
@@ -182,7 +182,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     },
     findTurn: parts.findTurn,
     maxTurns: rules.max_concurrent_turns,
-    waitForSpace: () => waitForSpace(parts.home, patience),
+    waitForSpace: () => waitForSpace(parts.home, retries),
     surfaceOf: (platform, toolsets) =>
       surfaceOf(
         platform,
@@ -242,8 +242,8 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
           cursor: () => inbox.cursor(platform.account),
           async store(messages, cursor, within = never) {
             const fresh = messages.filter((message) => !inbox.isKnown(platform.account, message));
-            const keep = () => Promise.all(fresh.map((message) => keepMessage(message, parts.cache)));
-            const kept = await patience.run(keep, within);
+            const keep = () => Promise.all(fresh.map((message) => storeFiles(message, parts.cache)));
+            const kept = await retries.run(keep, within);
             const account = { platform: name, account: platform.account };
             if ((await inbox.store(account, kept, cursor, within)) > 0) stored.touch();
             await nextRound(); // a platform with many messages at hand must not keep everything else from running
@@ -303,7 +303,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     supervise("retention", retention, working),
     supervise(
       "other processes",
-      (signal) => watchForeignWrites(database, { clock, onChange }, signal),
+      (signal) => watchOtherProcesses(database, { clock, onChange }, signal),
       working,
     ),
     logMemory({ log, clock, openConversations: turns.openConversations }, working),
@@ -316,7 +316,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     const drain = openDeadline(never, rules.drain_timeout_seconds * 1_000);
     // What cannot be stored soon after the last turn waits for the next gateway: its rows say how far it has come.
     const patient = turns.drain(drain.signal).then(() => clock.sleep(STORE_WITHIN_MS, ending.signal));
-    patient.then(patience.giveUp, patience.giveUp);
+    patient.then(retries.giveUp, retries.giveUp);
     await state.setPhase("draining", {}, ending.signal).catch(() => undefined);
     await runner.drain(drain.signal);
     drain[Symbol.dispose]();
@@ -349,8 +349,8 @@ function describeWaits({ log, notify }: Pick<GatewayParts, "log" | "notify">) {
 }
 
 /** Resolves when files can be written below the home, so that a turn that failed without space can be continued. */
-function waitForSpace(home: string, patience: Patience): Promise<void> {
-  return patience.run(async () => {
+function waitForSpace(home: string, retries: RetryQueue): Promise<void> {
+  return retries.run(async () => {
     const problem = await findWriteProblem(home);
     if (problem !== undefined) throw new AppError("database-unavailable", problem);
   }, never);

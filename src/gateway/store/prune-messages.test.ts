@@ -3,9 +3,9 @@ import { mkdir, utimes } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
+import { createChatStore } from "../chats/chat-store.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { createOutbox } from "../outbox/outbox.ts";
-import { createChatTurns } from "../sessions/chat-turns.ts";
 import { openGatewayDatabase } from "./gateway-database.ts";
 import { KEPT_MS, pruneMessages, removeOldFolders } from "./prune-messages.ts";
 
@@ -23,7 +23,7 @@ test("K29: messages that ended thirty days ago are deleted with their answers; w
   await using folder = await tempFolder();
   const clock = new TurnableClock();
   using database = await openGatewayDatabase(folder.file("gateway.sqlite"), clock, never);
-  const [inbox, outbox, chats] = [createInbox(database), createOutbox(database), createChatTurns(database)];
+  const [inbox, outbox, chats] = [createInbox(database), createOutbox(database), createChatStore(database)];
   const account = { platform: "irc", account: "bot" };
   const target = { platform: "irc", chatId: "anna" };
   await inbox.store(account, [message("old"), message("waiting")], "7", never);

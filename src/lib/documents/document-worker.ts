@@ -6,7 +6,7 @@ import { readPdf } from "./pdf-text.ts";
 import { readWord } from "./word-text.ts";
 import { readWorkbook } from "./workbook-text.ts";
 
-/** The order and the answer of the thread that reads one document. */
+/** What the document thread gets and returns. */
 export interface DocumentOrder {
   readonly kind: DocumentKind;
   readonly bytes: Uint8Array;

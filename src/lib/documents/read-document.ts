@@ -12,13 +12,13 @@ const WATCH_MS = 20;
 const LIMITS = {
   /** Longer than a PDF may take for its pages, so that the pages read so far are not lost. */
   maxMs: 40_000,
-  /** Of the memory of the whole process; buffers of the thread are not part of its heap. */
+  /** Limit for the memory of the whole process, because the buffers of a thread are not part of its heap. */
   maxGrowthBytes: 400 * 1024 * 1024,
 };
 
 /**
- * Reads the text of a document, or of a web page in UTF-8, in a thread of its own, which is ended when it takes too long or needs too much memory. A
- * damaged or hostile document is a problem, never an exception.
+ * Reads the text of a document, or of a web page in UTF-8, in a separate thread, which is ended if it takes too long or needs
+ * too much memory. A damaged or hostile document results in a problem, never in an exception.
  */
 export async function readDocument(
   kind: DocumentKind,

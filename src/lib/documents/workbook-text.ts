@@ -156,7 +156,7 @@ function columnOf(reference: string | undefined): number | undefined {
   return [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0);
 }
 
-/** Calls a handler at each opening tag, and `onClose` with the text since the tag opened; stops when `isDone`. */
+/** Calls a handler at each opening tag, and `onClose` with the text since that tag. Stops as soon as `isDone` returns true. */
 function parseXml(
   xml: string,
   onOpen: Readonly<Record<string, (attributes: Attributes) => void>>,

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-/** Where the code of the document thread is. The build replaces this file; here, the thread must first learn TypeScript. */
+/** The code of the document thread. The build replaces this file; from source, the thread first registers a TypeScript loader. */
 export function documentWorkerCode(): URL | string {
   const loader = pathToFileURL(
     createRequire(import.meta.url)

@@ -2,7 +2,7 @@ import { inflateRawSync } from "node:zlib";
 import { UnreadableDocument } from "./document-text.ts";
 
 const MAX_ENTRIES = 10_000;
-/** Uncompressed bytes of all entries that are read, so that a few compressed bytes cannot fill the memory. */
+/** Limit for the uncompressed bytes of all entries that are read: a few compressed bytes could expand to fill the memory. */
 const MAX_BYTES = 100 * 1024 * 1024;
 
 const END = 0x06054b50;

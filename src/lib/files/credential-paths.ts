@@ -1,4 +1,4 @@
-/** Files and folders with secrets, by the last components of their path. In a home folder, also its first ones. */
+/** Files and folders with secrets, as relative paths: in a home folder, and as the last components of any path. */
 export const CREDENTIAL_PATHS: readonly string[] = [
   ".ssh",
   ".gnupg",

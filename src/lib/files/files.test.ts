@@ -19,6 +19,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { scale } from "../../../test/support/scale.ts";
+import { scriptModule } from "../../../test/support/script-module.ts";
 import { AppError } from "../errors.ts";
 import { openLogFile } from "../log/log-file.ts";
 import { type ProcessOptions, runProcess } from "../process/process.ts";
@@ -154,7 +155,7 @@ describe("writeFileAtomic", () => {
     for (let round = 0; round < 4; round++) {
       const body = `console.log("writing");
         for (;;) for (const letter of ["a", "b"]) await writeFileAtomic("file", letter.repeat(3_000_000));`;
-      const writer = spawn(process.execPath, scriptArguments(body), {
+      const writer = spawn(process.execPath, await scriptArguments(body), {
         cwd: folder.path,
         stdio: ["ignore", "pipe", "ignore"],
       });
@@ -408,16 +409,16 @@ async function failureOf(promise: Promise<unknown>): Promise<AppError> {
 }
 
 /** Node arguments for a script that has our functions, `failing` to print an error, and `dropRoot`. */
-function scriptArguments(body: string): string[] {
+async function scriptArguments(body: string): Promise<string[]> {
   const prelude = `
     import { existsSync } from "node:fs";
     import { setTimeout } from "node:timers/promises";
-    import { createFileOnce, ensurePrivateFolder, readTextFile, writeFileAtomic } from ${JSON.stringify(new URL("./files.ts", import.meta.url))};
+    import { createFileOnce, ensurePrivateFolder, readTextFile, writeFileAtomic } from "${await scriptModule(new URL("./files.ts", import.meta.url))}";
     const failing = (promise) => promise.then(
       () => console.log('"did not fail"'),
       ({ code, message, hint }) => console.log(JSON.stringify({ code, message, hint })));
     const dropRoot = () => process.getuid() === 0 && process.setuid(${NOBODY});`;
-  return ["--import", import.meta.resolve("tsx"), "--input-type=module", "--eval", prelude + body];
+  return ["--input-type=module", "--eval", prelude + body];
 }
 
 /** Runs a script in its own process, after a shell prelude, and returns the JSON that it printed. */
@@ -432,7 +433,7 @@ async function runScript(
     `${shellPrelude} exec "$@"`,
     "sh",
     process.execPath,
-    ...scriptArguments(body),
+    ...(await scriptArguments(body)),
   ] as const;
   const { stdout, stderr } = await runProcess(argv, { env: ENV, ...options }, new AbortController().signal);
   return stdout === "" ? `printed nothing, but on stderr: ${stderr}` : JSON.parse(stdout);

@@ -247,7 +247,7 @@ export async function syncFolder(path: string): Promise<void> {
       await folder.close();
     }
   } catch (error) {
-    // Some file systems cannot sync a folder, and some folders may be written but not read.
+    // Some file systems cannot sync a folder, and some folders are writable but not readable.
     if (!["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
   }
 }

@@ -1,11 +1,11 @@
 import { AppError } from "../errors.ts";
-import { listCaFiles, openHttpClient, readProxySettings } from "./http.ts";
+import { listCaFiles, openHttpClient, readProxySettings } from "./http-client.ts";
 import type { HttpResponse } from "./http-exchange.ts";
 import type { LookUpAddresses } from "./public-address.ts";
 
 const MAX_REDIRECTS = 5;
 
-/** How an address is fetched that the user did not choose as a server. */
+/** Rules for fetching an address that the user did not choose as a server. */
 export interface FetchRules {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly allowsPrivate: boolean;
@@ -14,9 +14,9 @@ export interface FetchRules {
 }
 
 /**
- * Gets an address of a page, a tool or a model, and passes the answer on. The only way in which such addresses are requested:
- * unless `allowsPrivate`, every host must be on the public internet, also after a redirect, and a connection uses only
- * addresses that were checked. Behind a proxy, the proxy resolves the name again.
+ * Requests an address that comes from a page, a tool or a model, and passes the response to `use`. All such requests go
+ * through this function: unless `allowsPrivate` is set, every host must be on the public internet, even after a redirect, and
+ * only checked addresses are connected to. Behind a proxy, the proxy resolves the name again.
  */
 export async function fetchUrl<Result>(
   address: string,

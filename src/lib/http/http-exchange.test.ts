@@ -6,7 +6,7 @@ import { setTimeout as delay, setImmediate } from "node:timers/promises";
 import { createBrotliCompress, createDeflate, createGzip, gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { AppError } from "../errors.ts";
-import { openHttpClient } from "./http.ts";
+import { openHttpClient } from "./http-client.ts";
 import type { HttpResponse } from "./http-exchange.ts";
 
 async function openLab(listener: RequestListener) {

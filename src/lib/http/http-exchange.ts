@@ -13,7 +13,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number;
   header(name: string): string | undefined;
-  /** Reads the next decompressed bytes; undefined at the end. Rejects when the connection breaks or the signal aborts. Allows one read at a time. */
+  /** Reads all decompressed bytes that have arrived, or waits for the next ones; undefined at the end. Rejects when the connection breaks or the signal aborts. Allows one read at a time. */
   read(): Promise<Buffer | undefined>;
   /** Resolves when the last byte has arrived, read or not; never rejects. */
   readonly ended: Promise<void>;
@@ -87,14 +87,12 @@ export function exchange(
         return Array.isArray(value) ? value[0] : value;
       },
       read() {
-        const chunk = unread.shift();
-        if (chunk !== undefined) {
-          unreadBytes -= chunk.length;
-          if (unreadBytes === 0) {
-            decoder?.resume();
-            if (controller?.paused) controller.resume();
-          }
-          return Promise.resolve(chunk);
+        if (unread.length > 0) {
+          const bytes = Buffer.concat(unread.splice(0));
+          unreadBytes = 0;
+          decoder?.resume();
+          if (controller?.paused) controller.resume();
+          return Promise.resolve(bytes);
         }
         if (outcome === "complete") return Promise.resolve(undefined);
         if (outcome !== "open") return Promise.reject(outcome.error);

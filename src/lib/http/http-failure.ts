@@ -45,13 +45,13 @@ export const PROXY_CREDENTIALS_HINT =
 const PROXY_REFUSAL_HINT =
   "Ask whoever runs the proxy to allow this host, name another proxy in HTTPS_PROXY, or name the host in NO_PROXY if it is reachable directly.";
 
-/** The status with which a proxy refused a connection, in undici's words for a tunnel and for a request without one. */
+/** The status with which a proxy refused a request, in undici's error messages with and without a tunnel. */
 function proxyStatus(error: unknown): number | undefined {
   const [, status] = /^Proxy .* \((\d{3})\)/.exec(messageOf(rootCause(error))) ?? [];
   return status === undefined ? undefined : Number(status);
 }
 
-/** Whether a proxy refused a request for a reason that remains, such as wrong credentials or a forbidden host. */
+/** Whether a proxy refused a request for a permanent reason, such as wrong credentials or a forbidden host. */
 export function isProxyRefusal(error: unknown): boolean {
   const status = proxyStatus(error);
   return status !== undefined && status >= 400 && status < 500;

@@ -2,12 +2,12 @@ import type { LookupAddress, LookupAllOptions } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { AppError } from "../errors.ts";
 
-/** Networks that a fetched address must not lead to: this machine, local networks, metadata services, reserved ranges. */
+/** Networks that must not be fetched from: this machine, local networks, metadata services, reserved ranges. */
 const PRIVATE_V4 = createBlockList(
   "ipv4",
   "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3",
 );
-/** Everything outside of 2000::/3 is local, reserved or an IPv4 address in disguise; so are the last three. */
+/** Everything outside 2000::/3 is local, reserved or an embedded IPv4 address. The last three are exceptions inside it. */
 const PRIVATE_V6 = createBlockList("ipv6", "::/3 4000::/2 8000::/1 2001::/23 2001:db8::/32 2002::/16");
 
 function createBlockList(family: "ipv4" | "ipv6", networks: string): BlockList {
@@ -19,7 +19,7 @@ function createBlockList(family: "ipv4" | "ipv6", networks: string): BlockList {
   return list;
 }
 
-/** Names under which clouds hand out the credentials of their machines, whatever they resolve to. */
+/** Names of the services from which machines in a cloud get their credentials. They are refused whatever they resolve to. */
 export const METADATA_HOSTS: ReadonlySet<string> = new Set([
   "metadata.google.internal",
   "metadata",
@@ -34,7 +34,7 @@ export type LookUpAddresses = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Whether an IP address belongs to the public internet. An address with a zone belongs to a link of this machine. */
+/** Whether an IP address belongs to the public internet. An address with a zone is local to a network interface. */
 export function isPublicAddress(address: string): boolean {
   if (address.includes("%")) return false;
   if (isIP(address) === 4) return !PRIVATE_V4.check(address, "ipv4");
@@ -53,7 +53,7 @@ export async function requirePublicHost(hostname: string, lookUp: LookUpAddresse
   requirePublicAddresses(host, found);
 }
 
-/** Resolves names for connections, and refuses those with a private address: it may have changed since the last check. */
+/** Resolves names for connections and refuses private addresses, because a name may resolve differently than at the check. */
 export function onlyPublic(lookUp: LookUpAddresses): LookupFunction {
   return (hostname, options, callback) =>
     lookUp(hostname, { ...options, all: true }, (error, found) => {

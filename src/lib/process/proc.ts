@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { errnoOf } from "../errors.ts";
 import { listNames } from "../files/unless-missing.ts";
@@ -33,13 +34,28 @@ export async function readProc(pid: number, file: string): Promise<string> {
   try {
     return await readFile(`/proc/${pid}/${file}`, "utf8");
   } catch (error) {
-    if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) return "";
-    throw error;
+    return emptyIfUnreadable(error);
   }
+}
+
+/** The synchronous `readProc`. */
+export function readProcNow(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch (error) {
+    return emptyIfUnreadable(error);
+  }
+}
+
+function emptyIfUnreadable(error: unknown): string {
+  if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) return "";
+  throw error;
 }
 
 /** The value of a variable in the text of /proc/PID/environ, the environment that the process was started with. */
 export function findVariable(environ: string, name: string): string | undefined {
-  const entry = environ.split("\0").find((one) => one.startsWith(`${name}=`));
-  return entry?.slice(name.length + 1);
+  const start = environ.startsWith(`${name}=`) ? 0 : environ.indexOf(`\0${name}=`) + 1;
+  if (start === 0 && !environ.startsWith(`${name}=`)) return undefined;
+  const end = environ.indexOf("\0", start);
+  return environ.slice(start + name.length + 1, end === -1 ? undefined : end);
 }

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { scriptModule } from "../../../test/support/script-module.ts";
 import { endProcessGroup } from "./process-group.ts";
 
 const MINUTE = 60_000; // longer than the test's own limit, so that waiting for it fails the test
@@ -55,10 +56,10 @@ test.skipIf(process.platform !== "linux")("a zombie that no process reaps counts
 test.skipIf(process.getuid?.() !== 0)("processes that we are not allowed to end are returned", async () => {
   const { pid } = await startGroup("echo ready; exec sleep 60");
   const script = `
-    import { endProcessGroup } from ${JSON.stringify(new URL("./process-group.ts", import.meta.url))};
+    import { endProcessGroup } from "${await scriptModule(new URL("./process-group.ts", import.meta.url))}";
     process.setuid(65534);
     console.log(JSON.stringify(await endProcessGroup(${pid}, 10)));`;
-  const argv = ["--import", "tsx", "--input-type=module", "--eval", script];
+  const argv = ["--input-type=module", "--eval", script];
   const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
   const [output] = await once(child.stdout.setEncoding("utf8"), "data");
   expect(JSON.parse(output)).toEqual([pid]);

@@ -7,15 +7,15 @@ import { unlessMissing } from "../files/unless-missing.ts";
 const SYSTEM = "/usr/bin:/bin";
 
 /**
- * The PATH without relative folders and those of the project that a folder belongs to. Programs in them are the project's, and must not
- * run only because Hermes looks at the project.
+ * The PATH without relative folders and without folders of the project that contains `folder`. Merely inspecting a project
+ * must not run its programs.
  */
 export async function searchPathOutside(folder: string, path: string | undefined): Promise<string> {
   const project = await outermostProject(await resolveLinks(folder));
   const kept: string[] = [];
   for (const entry of (path ?? "").split(delimiter).filter(isAbsolute))
     if (!isWithin(entry, project) && !isWithin(await resolveLinks(entry), project)) kept.push(entry);
-  return kept.join(delimiter) || SYSTEM; // an empty PATH would mean the present folder
+  return kept.join(delimiter) || SYSTEM; // an empty PATH would mean the working folder
 }
 
 /** The outermost folder with a repository, or the folder itself. A repository of the home folder is not one of the project. */

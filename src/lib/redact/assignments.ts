@@ -1,13 +1,13 @@
-import { createSecretMatch, type SecretMatch, type Span } from "./mark.ts";
-import { isExpression, isReference, isTrivial } from "./plain-values.ts";
+import { isExpression, isReference, isTrivial } from "./non-secret-values.ts";
 import { endOfQuoted, endOfWord, findOpener, type Opener, trimPunctuation } from "./quoted-text.ts";
+import { createSecretMatch, type SecretMatch, type Span } from "./secret-match.ts";
 import { isSecretName } from "./secret-names.ts";
 
 // The name is matched as one run, so that each run is tried once. A run of more than 80 characters is not a name.
 const ASSIGNMENT = /(?<![\w.-])([\w.-]{3,80})(\\{0,3}["']\]?)?([ \t]{0,8})(=>|:=|=(?!=)|:(?!:))([ \t]{0,8})/g;
 const MIN_LENGTH = 4;
 const LOOKAHEAD = 96; // limit for inspecting a value that may be rejected; without it the running time would be quadratic
-/** Characters after a value that the decision depends on. */
+/** The number of characters after a value that the finding depends on. */
 const TRAILING_CONTEXT = 3;
 
 /** The left side of an assignment. */

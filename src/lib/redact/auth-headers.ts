@@ -1,6 +1,6 @@
-import { createSecretMatch, type SecretMatch } from "./mark.ts";
-import { isExpression, isReference, isTrivial } from "./plain-values.ts";
+import { isExpression, isReference, isTrivial } from "./non-secret-values.ts";
 import { endOfQuoted, endOfWord, findOpener, type Opener, trimPunctuation } from "./quoted-text.ts";
+import { createSecretMatch, type SecretMatch } from "./secret-match.ts";
 
 // `Name: ` as in HTTP and curl, `"Name": "` as in JSON, `["Name"] = "` and `"Name" => "` as in code.
 const HEADER =
@@ -10,7 +10,7 @@ const PARAMETER_SCHEME = /^(?:aws4-hmac-sha256|digest|hawk|hoba|oauth|signature)
 const MAX_SCHEME_LENGTH = 24;
 const MIN_LENGTH = 8;
 const LOOKAHEAD = 256; // limit for inspecting a value that may be rejected
-/** Characters after a value that the decision depends on. */
+/** The number of characters after a value that the finding depends on. */
 const TRAILING_CONTEXT = 2;
 
 /** Finds the credentials of HTTP headers, in any notation. */

@@ -1,4 +1,4 @@
-import type { SecretMatch } from "./mark.ts";
+import type { SecretMatch } from "./secret-match.ts";
 
 /** Shorter values would match ordinary words. */
 const MIN_KNOWN_LENGTH = 8;

@@ -1,8 +1,8 @@
-import { createSecretMatch, type SecretMatch } from "./mark.ts";
+import { createSecretMatch, type SecretMatch } from "./secret-match.ts";
 
 const ARMOR_LINE = /-----(BEGIN|END) (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
 const MAX_BLOCK = 16_384; // a 16,384-bit RSA key is 12.6 KB
-// Without such a run between them, the BEGIN and END lines are only mentioned and enclose no key.
+// Without such a run between them, BEGIN and END lines enclose no key; a text only mentions them.
 const KEY_MATERIAL = /[A-Za-z0-9+/]{24}/;
 const BODY_CHARACTER = /[A-Za-z0-9+/=\s]/;
 

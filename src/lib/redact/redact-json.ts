@@ -1,5 +1,5 @@
-import { redactionMark } from "./mark.ts";
-import { isReference, isTrivial } from "./plain-values.ts";
+import { isReference, isTrivial } from "./non-secret-values.ts";
+import { redactionMark } from "./redaction-mark.ts";
 import { isSecretName } from "./secret-names.ts";
 
 const HEADER = /^(?:(?:proxy-)?authorization|(?:set-)?cookie)$/i;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { containsRedactionMark } from "./mark.ts";
+import { containsRedactionMark } from "./redaction-mark.ts";
 import { createRedactor } from "./redactor.ts";
 
 const { redact } = createRedactor({ secrets: [] });

@@ -1,8 +1,9 @@
 import { findAssignments } from "./assignments.ts";
 import { findAuthHeaders } from "./auth-headers.ts";
 import { createKnownValueFinder } from "./known-values.ts";
-import { findMarks, redactionMark, type SecretMatch, type Span } from "./mark.ts";
 import { findPrivateKeys } from "./private-keys.ts";
+import { findMarks, redactionMark } from "./redaction-mark.ts";
+import type { SecretMatch, Span } from "./secret-match.ts";
 import { findUrlPasswords } from "./url-passwords.ts";
 import { findVendorKeys, isLongLivedKey } from "./vendor-keys.ts";
 
@@ -29,12 +30,14 @@ export function createRedactor({ secrets }: { readonly secrets: readonly string[
     redact(text, { code = false } = {}) {
       if (text.length < MIN_LENGTH) return text;
       // Every finder gets the original text, so that no finder is misled by the replacements of another.
-      const byFormat = [
-        ...findVendorKeys(text),
-        ...findAuthHeaders(text),
-        ...findUrlPasswords(text),
-        ...findAssignments(text, { literalsOnly: code }),
-      ];
+      const byFormat = findVendorKeys(text);
+      // Headers, addresses and assignments all need one of these, which most commands and sentences lack.
+      if (text.includes(":") || text.includes("="))
+        byFormat.push(
+          ...findAuthHeaders(text),
+          ...findUrlPasswords(text),
+          ...findAssignments(text, { literalsOnly: code }),
+        );
       const certain = [...findKnownValues(text), ...findPrivateKeys(text)];
       if (certain.length + byFormat.length === 0) return text;
       const queries = findWebQueries(text);

@@ -1,5 +1,5 @@
-import { createSecretMatch, type SecretMatch } from "./mark.ts";
-import { isReference } from "./plain-values.ts";
+import { isReference } from "./non-secret-values.ts";
+import { createSecretMatch, type SecretMatch } from "./secret-match.ts";
 
 const AUTHORITY = /(?<=[A-Za-z0-9]):\\{0,2}\/\\{0,2}\/([^\s/?#"'<>`\\]*)/g;
 const MIN_BARE_TOKEN = 20; // a shorter one is a user name

@@ -1,4 +1,4 @@
-import { createSecretMatch, type SecretMatch } from "./mark.ts";
+import { createSecretMatch, type SecretMatch } from "./secret-match.ts";
 
 /**
  * Credentials with a recognisable format: a fixed prefix and one run, so that no input makes the pattern backtrack. Every run
@@ -28,11 +28,11 @@ const FORMATS: readonly { readonly kind: string; readonly pattern: RegExp }[] = 
   { kind: "jwt", pattern: /(?<![_-])eyJ[\w-]{8,4096}\.[\w-]{8,16384}(?:\.[\w-]{0,4096}){0,4}/ },
 ];
 
-/** The kinds that links of other people contain: magic links (JWT) and pre-signed URLs (the id of an AWS key). */
+/** The kinds that ordinary links may contain: magic links (JWT) and pre-signed URLs (the id of an AWS key). */
 const LINK_KINDS: ReadonlySet<string> = new Set(["jwt", "aws-key-id"]);
 const LONG_LIVED = new Set(FORMATS.map(({ kind }) => kind).filter((kind) => !LINK_KINDS.has(kind)));
 
-/** Whether a finding is a key of a vendor that is valid until it is revoked; no link has to contain one. */
+/** Whether a kind of key is valid until it is revoked. An ordinary link never needs to contain such a key. */
 export function isLongLivedKey(kind: string): boolean {
   return LONG_LIVED.has(kind);
 }
@@ -44,8 +44,12 @@ const ANY_FORMAT = new RegExp(
   "g",
 );
 
+/** Every format contains such a run; the shortest is the beginning of a JWT. */
+const LONG_RUN = /[\w-]{11}/;
+
 /** Finds keys and tokens with the prefix of a known vendor. */
 export function findVendorKeys(text: string): SecretMatch[] {
+  if (!LONG_RUN.test(text)) return [];
   return Array.from(text.matchAll(ANY_FORMAT), ({ 0: matched, index, ...groups }) => {
     const format = FORMATS.findIndex((_, position) => groups[position + 1] !== undefined);
     const kind = FORMATS[format]?.kind ?? "key";

@@ -52,7 +52,7 @@ export async function holdLease<Result>(
         if (!(await leases.renew(name, taken.token, end.signal))) return lost.abort();
         renewedAt = performance.now();
       } catch (error) {
-        // What cannot be written here cannot be written by another process either; whether one has done so can be read.
+        // If this process cannot write, most likely no other process can; reading shows whether one has taken the lease.
         if (isHealedByTime(error) && isOwn()) continue;
         if (performance.now() - renewedAt + renewEveryMs >= ttlMs) return lost.abort();
       }

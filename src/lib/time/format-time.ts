@@ -11,7 +11,7 @@ export function formatClock(time: number): string {
   return new Date(time).toLocaleTimeString("en-GB");
 }
 
-/** Formats a time as it is said at another time: the time of day if it is less than a day away, else the day too. */
+/** Formats a time relative to another one: only the time of day if they are less than a day apart, otherwise the date too. */
 export function formatNear(time: number, from: number): string {
   return Math.abs(time - from) < 86_400_000 ? formatClock(time) : formatTime(time);
 }

@@ -15,7 +15,7 @@ interface InjectionRule {
 }
 
 const MAX_QUOTE_CHARS = 80;
-/** A longer text is read in its beginning and its end only, so that the cost per result is bounded. */
+/** Only the beginning and the end of a longer text are scanned, which bounds the cost per result. */
 const MAX_CHARS = 400_000;
 
 // Every gap between two words of a pattern is bounded, so that matching takes linear time.
@@ -137,15 +137,15 @@ const RULES: readonly InjectionRule[] = [
 ];
 
 /**
- * A part of a page that a reader does not see; only where the text is a page or a document, not source code. White text is read
- * where its element has a ground of another colour.
+ * A hidden part of a page, searched for in pages and documents but not in source code. White text is not hidden if its element
+ * has a background of another colour.
  */
 const HIDDEN_ELEMENT =
   /<(?:div|span|p|font|section|td|li|a)\b[^>]{0,200}\bstyle\s{0,3}=\s{0,3}["'](?:[^"'>]{0,200}(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0(?![.\d])|color\s{0,3}:\s{0,3}transparent)|(?![^"'>]{0,200}\bbackground(?:-color)?\s{0,3}:(?!\s{0,3}(?:#fff|white|transparent)))[^"'>]{0,200}color\s{0,3}:\s{0,3}(?:#fff(?:fff)?\b|white))[^>]{0,200}>[^<]{20,}/i;
 
 /**
- * Finds text that is written to steer an agent. Heuristic: it knows common forms, and a text without a finding is not proved
- * to be harmless. Takes time that is linear in the length of the text.
+ * Finds text that is written to steer an agent. The heuristic recognises common forms; a text without a finding may still be
+ * harmful. Takes time that is linear in the length of the text.
  */
 export function findInjection(
   text: string,
@@ -166,7 +166,7 @@ export function findInjection(
     : { reason: "hides text from its readers", quote: toQuote(element[0].replace(/^[^>]*>/, "")) };
 }
 
-/** One line that a terminal and a model can be shown. */
+/** Turns a text into one line that is safe to show on a terminal and to a model. */
 function toQuote(text: string): string {
   return headOf(text.replace(/[\p{C}\s"]+/gu, " ").trim(), MAX_QUOTE_CHARS);
 }

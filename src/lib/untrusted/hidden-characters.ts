@@ -1,4 +1,4 @@
-/** Characters that can carry a text which no reader sees, as the end of a sentence about the text. */
+/** Kinds of invisible characters that can carry a message, with the end of a sentence that describes a text with them. */
 const HIDDEN: readonly { readonly reason: string; readonly pattern: RegExp }[] = [
   {
     // The flags of England, Scotland and Wales are written with these characters, after a black flag.
@@ -38,7 +38,7 @@ function pairUp(letters: string, latin: string): [string, string][] {
 }
 
 const LOOK_ALIKE = new RegExp(`[${[...LOOK_ALIKES.keys()].join("")}]`, "gu");
-/** A word that mixes Latin letters with letters of another script is a disguise, not a word of another language. */
+/** A word that mixes Latin letters with letters of another script is disguised, not foreign. */
 const OTHER_SCRIPT = /[\p{Script=Cyrillic}\p{Script=Greek}]/u;
 const LATIN = /[a-z]/i;
 const IGNORABLE =

@@ -1,6 +1,6 @@
 import { UNKNOWN } from "../shell-reader/scope.ts";
 
-/** The words that are not options. `valued` matches options that take the next word as their value. */
+/** The arguments that are not options. `valued` matches options that take the next argument as their value. */
 export function operandsOf(args: readonly string[], valued?: RegExp): readonly string[] {
   const operands: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
@@ -12,7 +12,7 @@ export function operandsOf(args: readonly string[], valued?: RegExp): readonly s
   return operands;
 }
 
-/** Whether a word before `--` matches. */
+/** Whether an argument before `--` matches. */
 export function hasOption(args: readonly string[], option: RegExp): boolean {
   for (const word of args) {
     if (word === "--") return false;
@@ -40,7 +40,7 @@ export function valuesOfOption(
   return values;
 }
 
-/** A subcommand and the words after it; the options of the program itself come first and are skipped. */
+/** A subcommand and the arguments after it. The options of the program itself come first and are skipped. */
 export interface Subcommand {
   readonly verb: string;
   readonly rest: readonly string[];
@@ -53,12 +53,12 @@ export function subcommandOf(args: readonly string[], valued?: RegExp): Subcomma
   return { verb: args[at] ?? "", rest: args.slice(at + 1) };
 }
 
-/** Whether an unknown value could be this word, or the word as a whole is unknown. */
+/** Whether the beginning of a word is unknown, so that the word could be anything. */
 export function isUnknown(word: string): boolean {
   return word.startsWith(UNKNOWN);
 }
 
-/** A text that a shell reads as exactly these words. */
+/** Quotes words for a shell. */
 export function quoteWords(words: readonly string[]): string {
   return words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
 }

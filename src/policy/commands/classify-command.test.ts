@@ -118,7 +118,7 @@ describe("classifyCommand", () => {
     "git rebase --exec 'rm -rf src' main",
     "git rebase -x 'rm -rf src' main",
     "git rebase --exec='rm -rf src' main",
-  ])("K4: what another program runs is read: %s", (text) => {
+  ])("K4: commands that another program would run are inspected: %s", (text) => {
     expect(find(text)).toContainEqual(expect.objectContaining({ class: "recursive-removal" }));
   });
 
@@ -130,7 +130,7 @@ describe("classifyCommand", () => {
     ["echo x > .git/hooks/post-commit", "injected-code"],
     ["tee -a .git/config < x", "injected-code"],
     ["cp x .git/modules/a/hooks/pre-push", "injected-code"],
-  ])("K4: what a later command would run needs an answer now: %s", (text, name) => {
+  ])("K4: code that a later command would run needs an answer now: %s", (text, name) => {
     expect(find(text)).toContainEqual(expect.objectContaining({ class: name }));
   });
 
@@ -155,7 +155,7 @@ describe("classifyCommand", () => {
     "cat list | xargs -n1 bash -c",
     "cat x | awk '{system($0)}'",
     "sed -e 's/x/y/e' f",
-  ])("K4: lines of a file that another program runs need an answer: %s", (text) => {
+  ])("K4: running the lines of a file needs an answer: %s", (text) => {
     expect(find(text)).toContainEqual(expect.objectContaining({ class: "decoded-code" }));
   });
 
@@ -210,7 +210,7 @@ describe("classifyCommand", () => {
     "x=RM; ${x,,} -rf src",
     "x=rm_-rf_src; ${x//_/ }",
     "x=rm; ${x@P} -rf src",
-  ])("K4: a name that the text computes is computed too: %s", (text) => {
+  ])("K4: the name of a program that the text computes is found: %s", (text) => {
     expect(find(text)).toContainEqual(expect.objectContaining({ class: "recursive-removal" }));
   });
 
@@ -223,7 +223,7 @@ describe("classifyCommand", () => {
     "$X -rf src",
     "/opt/tools/q? -r src",
     "x=abc; ${x#$y} src",
-  ])("K4: a program whose name only appears when it runs needs an answer: %s", (text) => {
+  ])("K4: a program whose name is computed at run time needs an answer: %s", (text) => {
     expect(find(text)).toContainEqual(expect.objectContaining({ class: "unknown-program" }));
   });
 
@@ -251,6 +251,33 @@ describe("classifyCommand", () => {
     expect(find("npm test && rm -rf src")).toEqual([
       { class: "recursive-removal", effect: "removes src and everything in it", command: "rm -rf src" },
     ]);
+  });
+
+  it.each([
+    ["npm publish", "publishes a package"],
+    ["npm unpublish left-pad@1", "withdraws a package or changes how it is offered"],
+    ["npm deprecate left-pad old", "withdraws a package or changes how it is offered"],
+    ["npm owner ls left-pad", "manages who may publish a package"],
+    ["npm token list", "manages sign-ins of a package registry"],
+    ["yarn npm tag add left-pad@1 latest", "withdraws a package or changes how it is offered"],
+    ["cargo yank --version 1.0.0 left-pad", "withdraws a package or changes how it is offered"],
+    ["cargo owner --add bob left-pad", "manages who may publish a package"],
+    ["gem yank left-pad -v 1", "withdraws a package or changes how it is offered"],
+    ["dotnet nuget delete left-pad 1.0.0", "withdraws a package or changes how it is offered"],
+    ["gh auth login", "manages sign-ins, keys or secrets of a code host"],
+    ["gh secret set TOKEN", "manages sign-ins, keys or secrets of a code host"],
+    ["gh ssh-key list", "manages sign-ins, keys or secrets of a code host"],
+    ["gh release create v1", "changes something that others see on the code host"],
+    ["terraform state rm a.b", "changes what is recorded about infrastructure"],
+    ["terraform apply", "changes infrastructure"],
+    ["kubectl config unset users.ann", "changes how clusters are reached"],
+    ["kubectl delete pod web", "changes a cluster"],
+    ["heroku config:set A=b", "deploys, changes or removes an application"],
+    ["aws lambda invoke --function-name f out.json", "changes cloud resources or runs something there"],
+    ["vault policy list", "administers a secret store"],
+    ["vault write auth/x a=b", "administers a secret store"],
+  ])("K4: the reason for %s is true of it: %s", (text, effect) => {
+    expect(find(text)).toMatchObject([{ effect }]);
   });
 
   it("K4: what is rebuilt or temporary may be removed", () => {
@@ -325,7 +352,7 @@ describe("classifyCommand", () => {
     expect(stepsFor(2_000)).toBeLessThan(2.2 * stepsFor(1_000) + 1_000);
   });
 
-  it("K4: a script that is copied into itself again and again is still judged", () => {
+  it("K4: a script that is appended to itself repeatedly is still inspected", () => {
     const growing = "cat a a a a a a a a > b; cat b b b b b b b b > a; cat a >> a; ".repeat(20);
     const reading = readCommand(`echo 'rm -rf src' > a; ${growing} sh a`, FACTS);
     expect("unreadable" in reading ? [] : classifyCommand(reading, FACTS)).not.toEqual([]);

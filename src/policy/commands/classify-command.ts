@@ -12,6 +12,8 @@ import type { CommandFacts, Match } from "./command-classes.ts";
 import { fetchedBy, findFetchedFiles } from "./fetched-files.ts";
 import { inspectCode } from "./inline-code.ts";
 import { type LaunchedText, launchedBy } from "./launched-texts.ts";
+import { checkAgentControl, checkNestedAgents } from "./rules/agents.ts";
+import type { ClassRule, RuleContext } from "./rules/class-rule.ts";
 import { checkHiddenCode, checkUnknownProgram } from "./rules/code.ts";
 import { checkContainers } from "./rules/containers.ts";
 import { checkDatabases } from "./rules/databases.ts";
@@ -22,21 +24,13 @@ import { checkMetadata, checkRemoteShell, checkUpload } from "./rules/network.ts
 import { checkPermissions, checkPrivileges, checkSystemSettings } from "./rules/privileges.ts";
 import { checkPublishing } from "./rules/publishing.ts";
 import { checkRemoval } from "./rules/removal.ts";
-import type { ClassRule, RuleContext } from "./rules/rule.ts";
-import {
-  checkAgentControl,
-  checkKills,
-  checkNestedAgents,
-  checkSchedules,
-  checkServices,
-  checkTraces,
-} from "./rules/services.ts";
+import { checkKills, checkSchedules, checkServices, checkTraces } from "./rules/services.ts";
 import { checkVariables } from "./rules/variables.ts";
 import { checkWindows } from "./rules/windows.ts";
 import { locate } from "./sensitive-paths.ts";
-import { filesReadBy, findWrittenScripts, scriptRunBy, scriptsReadByShell } from "./written-scripts.ts";
+import { findWrittenScripts, inputFilesOf, scriptRunBy, scriptsReadByShell } from "./written-scripts.ts";
 
-/** One reason why a command needs an answer. */
+/** A reason why a command needs an answer. */
 export interface Finding extends Match {
   /** The part of the text that has the effect, for display. */
   readonly command: string;
@@ -73,8 +67,8 @@ const MAX_MODULES = 20;
 const MAX_FINDINGS = 50;
 
 /**
- * Finds what in a command may destroy, leak or change something outside the usual work in a project. An empty list means
- * that the command may run unasked. Takes a number of steps that is linear in the size of the reading.
+ * Finds the parts of a command that may destroy, leak or change something outside the usual work in a project. Without
+ * findings, the command may run unasked. Takes a number of steps that is linear in the size of the reading.
  */
 export function classifyCommand(
   reading: CommandReading,
@@ -91,7 +85,7 @@ interface CommandInspection {
   readonly networkCode: readonly string[];
 }
 
-/** The findings, with the readings of all texts that programs of the command hand to a shell. */
+/** Returns the findings, with the readings of all texts that programs of the command pass to a shell. */
 export function inspectCommand(
   reading: CommandReading,
   facts: CommandFacts,
@@ -108,7 +102,7 @@ export function inspectCommand(
   return { findings, nested, networkCode };
 }
 
-/** The number of characters in the words and inputs of all programs. */
+/** The number of characters in the arguments and inputs of all programs. */
 function sizeOf({ invocations }: CommandReading): number {
   let size = 0;
   for (const { program, args, input } of invocations) {
@@ -188,7 +182,7 @@ class Classifier {
     else if (source.kind === "input")
       codes.push(
         ...invocation.input,
-        ...filesReadBy(invocation).map((path) => this.#scriptAt(path, scripts) ?? ""),
+        ...inputFilesOf(invocation).map((path) => this.#scriptAt(path, scripts) ?? ""),
       );
     else if (source.kind === "file")
       codes.push(this.#scriptAt(locate(source.path, invocation.cwd), scripts) ?? "");
@@ -201,7 +195,7 @@ class Classifier {
       this.#inspect(code, language, invocation, nesting, command);
   }
 
-  /** The texts, with those of the modules that they load and that the session has written. */
+  /** Adds the texts of modules that the code loads, if the session has written them. */
   #withModules(
     codes: readonly string[],
     language: CodeLanguage,
@@ -217,12 +211,12 @@ class Classifier {
     return [...all];
   }
 
-  /** The content of a script, if this text or an earlier call of the session has written it. */
+  /** The content of a script, if this command or an earlier call of the session has written it. */
   #scriptAt(path: string | undefined, scripts: ReadonlyMap<string, string>): string | undefined {
     return path === undefined ? undefined : (scripts.get(path) ?? this.#facts.contentOf?.(path));
   }
 
-  /** Inspects a script in the language of its first line; without one it is a shell script. */
+  /** Inspects a script in the language that its first line names. Without a `#!` line it is a shell script. */
   #script(text: string, invocation: Invocation, nesting: number, command: string): void {
     const [, program = "", next = ""] = /^#!\s*(\S+)(?:[ \t]+(?:-S\s+)?(\S+))?/.exec(text) ?? [];
     const interpreter = findInterpreter(nameOf(nameOf(program) === "env" ? next : program));
@@ -247,7 +241,7 @@ class Classifier {
   #nested({ text, isElsewhere }: LaunchedText, { cwd }: Invocation, nesting: number, command: string): void {
     if (!this.#charge(text, nesting, command)) return;
     const reading = readCommand(text, { ...this.#facts, cwd }, this.#meter);
-    // Text that no shell can read starts nothing; a program that expects it reports its own error.
+    // A text that no shell can parse starts nothing, and the program that expects it reports the error.
     if ("unreadable" in reading) {
       if (reading.unreadable === "limits") this.#add(UNREADABLE, command);
       return;
@@ -261,7 +255,7 @@ class Classifier {
     this.read(reading, nesting + 1, command);
   }
 
-  /** Whether one more text may be read; a command with more nested code than can be read needs an answer. */
+  /** Whether one more text may be read. A command with too much nested code to read needs an answer. */
   #charge(text: string, nesting: number, command: string): boolean {
     this.#texts += 1;
     this.#meter.step(text.length);
@@ -271,14 +265,14 @@ class Classifier {
   }
 }
 
-/** Exported values that may be commands: exports last, so a later call can run them with `$NAME`. */
+/** Exported values that may be commands. An export outlives the call, so a later call can run it with `$NAME`. */
 function exportedTexts({ name, args }: Invocation): readonly string[] {
   if (!/^(?:export|declare|typeset)$/.test(name)) return [];
   const values = args.flatMap((word) => /^[A-Za-z_]\w*=(.+)$/s.exec(word)?.[1] ?? []);
   return values.filter((value) => /\S\s+\S/.test(value) && !value.startsWith(UNKNOWN));
 }
 
-/** The variables that `env` and its like set for the program that they start. */
+/** The variables that `env` and similar programs set for the program that they start. */
 function assignedBy({ name, args }: Invocation): ReadonlyMap<string, readonly string[]> {
   if (!VARIABLE_SETTERS.has(name)) return NO_VARIABLES;
   return new Map(

@@ -1,4 +1,4 @@
-/** The built-in classes of commands that need an answer, with what each of them does. */
+/** The built-in classes of commands that need an answer, with descriptions. */
 export const COMMAND_CLASSES = {
   "recursive-removal": "removes folders with everything in them",
   "bulk-removal": "removes all files that a search, a list or a pattern selects",
@@ -19,10 +19,10 @@ export const COMMAND_CLASSES = {
   "data-upload": "sends personal files or the environment to another machine",
   "remote-shell": "gives another machine a shell on this one",
   "remote-code": "runs code that it downloads",
-  "decoded-code": "runs code that only appears when it runs",
+  "decoded-code": "runs code that is decoded or generated at run time",
   "injected-code": "makes programs load code that their command does not name, such as with LD_PRELOAD",
-  "unknown-program": "runs a program whose name only appears when it runs",
-  "cloud-metadata": "asks the cloud's metadata service, which hands out credentials",
+  "unknown-program": "runs a program whose name is computed at run time",
+  "cloud-metadata": "contacts the cloud's metadata service, which hands out credentials",
   "service-control": "stops, restarts or disables services",
   "scheduled-task": "makes something run later or at every start",
   "process-kill": "kills processes that a pattern selects",
@@ -41,12 +41,12 @@ export const COMMAND_CLASSES = {
 
 export type CommandClass = keyof typeof COMMAND_CLASSES;
 
-/** What a rule found in one command. */
+/** The result of a rule that recognises an invocation. */
 export interface Match {
   readonly class: CommandClass;
   /** The end of a sentence whose subject is the command: "removes src and everything in it". */
   readonly effect: string;
-  /** The state of the files in which the command loses nothing, so that it needs no answer. */
+  /** The state of files in which the command loses nothing and therefore needs no answer. */
   readonly harmlessIf?: HarmlessState | undefined;
 }
 

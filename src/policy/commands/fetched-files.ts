@@ -39,15 +39,16 @@ const DECODERS = [
   "unxz",
 ];
 
-/** Where the text that a program reads comes from: a download, a decoder, or neither. */
+/** Whether the text that a program reads comes from a download or from a decoder. */
 export function originOf({
   upstream,
 }: Pick<Invocation, "upstream">): "remote-code" | "decoded-code" | undefined {
+  if (upstream.isEmpty) return undefined;
   if (DOWNLOADERS.some((name) => upstream.find(name))) return "remote-code";
   return DECODERS.some((name) => upstream.find(name)) ? "decoded-code" : undefined;
 }
 
-/** The kind of code that a program could write to a file. */
+/** Whether a program downloads or decodes something, which could be code. */
 export function fetchedBy({ name, args }: Invocation): "remote-code" | "decoded-code" | undefined {
   if (DOWNLOADERS.includes(name)) return "remote-code";
   const decodes =
@@ -57,7 +58,7 @@ export function fetchedBy({ name, args }: Invocation): "remote-code" | "decoded-
   return decodes ? "decoded-code" : undefined;
 }
 
-/** The files that downloads and decoders of a text write, by absolute path. */
+/** The files that downloads and decoders of a command write, by absolute path. */
 export function findFetchedFiles(
   invocations: readonly Invocation[],
 ): ReadonlyMap<string, "remote-code" | "decoded-code"> {
@@ -84,7 +85,7 @@ function targetsOf({ name, args, files }: Invocation): readonly string[] {
   return [...written, ...(outputs.length > 0 ? outputs : args.map(nameInAddress))];
 }
 
-/** The last part of the path of an address. */
+/** The file name at the end of an address. */
 function nameInAddress(word: string): string {
   return word.includes("/") ? (word.split(/[?#]/)[0]?.split("/").at(-1) ?? word) : word;
 }

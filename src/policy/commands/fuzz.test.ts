@@ -14,7 +14,7 @@ const COMMANDS: readonly string[] = ["reviewed", "everyday", "agents"]
     parse(readFileSync(new URL(`../../../test/fixtures/commands/${name}.yaml`, import.meta.url), "utf8")),
   )
   .map(({ run }) => run);
-/** Characters and words with a meaning for the shell, for inline code or for our placeholders. */
+/** Characters and words that mean something to a shell or in inline code, and our placeholders. */
 const TOKENS = [
   ..."$ $( $(( ` ' \" \\ \n \t ; & | && || > >> < <<X <<< <( ( ) { } [[ ]] * ? [a-z] ~ # ! = -- -rf".split(
     " ",
@@ -25,7 +25,7 @@ const TOKENS = [
   ..."sh\u00A0-c xargs env sudo".split(" "),
   ...["{", "{x:-y}", "{x//a/b}"].map((rest) => `$${rest}`),
 ];
-/** How long a command may take before its growth is measured; ordinary ones take less than a thousandth of it. */
+/** A command that takes longer has its growth measured. Ordinary commands take less than a thousandth of this. */
 const SUSPICIOUS_MS = 300;
 const MAX_GROWTH = 3.5;
 

@@ -12,7 +12,7 @@ import { type CodeToken, readCodeTokens } from "./code/code-tokens.ts";
 import type { CodeLanguage } from "./code/interpreters.ts";
 import type { CommandFacts, Match } from "./command-classes.ts";
 import { isMetadataAddress } from "./metadata-address.ts";
-import { isRebuildable } from "./rebuildable.ts";
+import { isRebuildable } from "./rebuildable-paths.ts";
 import { judgeRead, judgeWrite } from "./sensitive-paths.ts";
 import { findSqlLoss } from "./sql.ts";
 
@@ -67,8 +67,8 @@ const SQL_CALLS =
 const HOME_NAMES = /(?:^|\.)(?:home|expanduser|homedir|HOME|Dir\.home)$|HOME/;
 
 /**
- * Inspects a program that an interpreter gets as text. It is read only as tokens, so disguised code can pass;
- * the checks find what such programs do openly. Takes one pass over the tokens per check.
+ * Inspects a program that an interpreter gets as text. Only tokens are inspected, so the checks find what a program does
+ * openly, and disguised code can pass. Each check takes one pass over the tokens.
  */
 export function inspectCode(
   code: string,
@@ -134,7 +134,7 @@ function runsCommands(call: CodeCall, inspector: Inspector): boolean {
   );
 }
 
-/** The texts of all shell commands; if one is not literal, every string with a space could be it. */
+/** The shell commands that the code runs. If one of them is not a literal, every string with a space could be it. */
 function findCommands(inspector: Inspector): readonly string[] {
   const commands = new Set<string>();
   const calls = inspector.calls.filter((call) => runsCommands(call, inspector));
@@ -223,12 +223,12 @@ function findRemoval(inspector: Inspector): Match | undefined {
     : undefined;
 }
 
-/** Whether the strings, from one of them on, join to a name: `getattr(__import__("shutil"), "rm" + "tree")`. */
+/** Whether some of the last strings join to the name: `getattr(__import__("shutil"), "rm" + "tree")`. */
 function joinsToName(strings: readonly string[], name: RegExp): boolean {
   return strings.slice(-6).some((_, at, last) => name.test(last.slice(at).join("")));
 }
 
-/** `list.remove(x)` and `map.delete(x)` remove no file. */
+/** Whether a function removes files; `list.remove(x)` and `map.delete(x)` do not. */
 function isFileRemoval(name: string): boolean {
   return (
     /^(?:os|fs|fsp|fs\.promises|File|FileUtils|Dir|pathlib|unlink|Deno)\b/.test(name) ||
@@ -301,7 +301,7 @@ function writesPath({ method, tokens, chained }: CodeCall, path: string): boolea
 function findNetworkUse(inspector: Inspector): Match | undefined {
   const { strings, tokens } = inspector;
   if (strings.some(isMetadataAddress))
-    return { class: "cloud-metadata", effect: "asks the cloud's metadata service" };
+    return { class: "cloud-metadata", effect: "contacts the cloud's metadata service" };
   const hasSocket = hasName(inspector, SOCKETS);
   if (
     hasSocket &&
@@ -319,7 +319,7 @@ function findNetworkUse(inspector: Inspector): Match | undefined {
   return undefined;
 }
 
-/** Whether code can reach another machine; modules and addresses count as well as calls. */
+/** Whether code can reach another machine, judged by its calls, modules and addresses. */
 function usesNetwork(inspector: Inspector): boolean {
   return (
     hasName(inspector, NETWORK_NAMES) ||

@@ -3,14 +3,14 @@ import { operandsOf, quoteWords, subcommandOf, valuesOfOption } from "./argument
 import { ENGINE_OPTIONS, ENGINES } from "./rules/containers.ts";
 import { GIT_OPTIONS } from "./rules/git.ts";
 
-/** A text that a program hands to a shell, or a command that it starts, written as a shell would read it. */
+/** A text that a program passes to a shell, or a command that a program starts, quoted for a shell. */
 export interface LaunchedText {
   readonly text: string;
   /** Whether it runs in a container or on another machine. */
   readonly isElsewhere: boolean;
 }
 
-/** Programs with a verb after which a command follows. */
+/** Programs with verbs that are followed by a command. */
 const RUNNERS: Readonly<Record<string, RegExp>> = {
   uv: /^run$/,
   poetry: /^run$/,
@@ -36,10 +36,10 @@ const RUNNERS: Readonly<Record<string, RegExp>> = {
   "aws-vault": /^exec$/,
   sail: /^(?:run|exec|shell)$/,
 };
-/** Programs whose operands are a command. */
+/** Programs whose operands are the command to start. */
 const STARTERS =
   /^(?:ld\.so|npx|bunx|pnpx|uvx|pipx|cross-env|dotenv|firejail|proot|bwrap|entr|ltrace|perf|valgrind|tsp|chronic|ts|setarch|linux32|linux64|faketime|proxychains4?|torsocks|with-contenv|dumb-init|tini|hyperfine|concurrently)$/;
-/** Options whose value is a text for a shell, of any program. */
+/** Options whose value is run by a shell, by program. */
 const TEXT_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   "nix-shell": ["--run", "--command"],
   nix: ["-c", "--command"],
@@ -68,11 +68,11 @@ const TEXT_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   pwsh: ["-c", "-Command", "-command"],
   parallel: ["--"],
 };
-/** Settings of git whose value is a command. */
+/** Settings of git whose values are commands. */
 const GIT_COMMAND_KEYS =
   /^(?:core\.(?:pager|editor|sshcommand|fsmonitor|askpass)|sequence\.editor|diff\.external|credential\..*helper|gpg\.program|pager\..+|.*\.(?:textconv|command|driver|clean|smudge|process|cmd))$/i;
 
-/** The texts that a program passes to a shell, except those that the shell reader follows itself. */
+/** The texts that a program passes to a shell, except those that the shell reader already follows. */
 export function launchedBy({ name, texts: args, input }: Invocation): readonly LaunchedText[] {
   const here = (text: string): LaunchedText => ({ text, isElsewhere: false });
   const away = (words: readonly string[]): LaunchedText => ({ text: quoteWords(words), isElsewhere: true });
@@ -82,8 +82,9 @@ export function launchedBy({ name, texts: args, input }: Invocation): readonly L
     return args.includes("exec") && at >= 0 ? [away(args.slice(at + 1))] : [];
   }
   const launched: LaunchedText[] = [];
-  const options = Object.hasOwn(TEXT_OPTIONS, name) ? (TEXT_OPTIONS[name] ?? []) : [];
-  for (const text of valuesOfOption(args, undefined, ...options)) launched.push(here(text));
+  const options = Object.hasOwn(TEXT_OPTIONS, name) ? TEXT_OPTIONS[name] : undefined;
+  if (options !== undefined)
+    for (const text of valuesOfOption(args, undefined, ...options)) launched.push(here(text));
   if (name === "ssh")
     for (const text of valuesOfOption(args, "o"))
       if (/^(?:proxy|local)command=/i.test(text)) launched.push(here(text.slice(text.indexOf("=") + 1)));
@@ -111,15 +112,16 @@ export function launchedBy({ name, texts: args, input }: Invocation): readonly L
     launched.push(...args.filter((word) => /\s/.test(word)).map(here));
   if (STARTERS.test(name)) launched.push(here(quoteWords(wordsAfterOptions(args))));
   const verb = Object.hasOwn(RUNNERS, name) ? RUNNERS[name] : undefined;
+  if (verb === undefined) return launched;
   const own = subcommandOf(args, /^(?:-[CpF]|--(?:dir|cwd|directory|project|filter|prefix|manifest-path))$/);
-  if (verb?.test(own.verb)) {
+  if (verb.test(own.verb)) {
     const words = wordsAfterOptions(own.rest);
     launched.push(here(quoteWords(name === "direnv" ? words.slice(1) : words))); // `direnv exec FOLDER …`
   }
   return launched;
 }
 
-/** The command after options and assignments. The value of an option may be kept as an extra word, which is harmless. */
+/** The command after options and assignments. Keeping the value of an unknown option as an extra word does no harm. */
 function wordsAfterOptions(args: readonly string[]): readonly string[] {
   const separator = args.indexOf("--");
   if (separator >= 0 && separator < 12) return args.slice(separator + 1);
@@ -159,7 +161,7 @@ function awkCommands(args: readonly string[], input: readonly string[]): readonl
   return [...strings, ...values].filter((text) => /\s|^\w+$/.test(text)).concat(lines);
 }
 
-/** Commands in the small languages of other programs: `sed`, `make`, `tar`, `sqlite3`, debuggers and editors. */
+/** Commands in scripts and options of `sed`, `make`, `tar`, `sqlite3`, debuggers, editors and the like. */
 function ownCommands(name: string, args: readonly string[], input: readonly string[]): readonly string[] {
   const found = (texts: readonly string[], pattern: RegExp) =>
     texts.flatMap((text) =>
@@ -221,7 +223,7 @@ function ownCommands(name: string, args: readonly string[], input: readonly stri
 
 const MAX_LINE = 2_000;
 
-/** The quoted parts of code in a language that is not read further: one of them may be a command. */
+/** The quoted strings of code in a language that is not inspected further. Any of them may be a command. */
 function quotedTexts(args: readonly string[], input: readonly string[]): readonly string[] {
   return [...args, ...input]
     .filter((text) => text.length <= MAX_LINE)
@@ -230,7 +232,7 @@ function quotedTexts(args: readonly string[], input: readonly string[]): readonl
     );
 }
 
-/** `parallel 'rm -rf {}' ::: a b`: the command with each of the first words. */
+/** The commands that `parallel 'rm -rf {}' ::: a b` runs, for the first arguments after `:::`. */
 function parallelTexts(args: readonly string[]): readonly string[] {
   const at = args.indexOf(":::");
   const command = args.slice(operandIndex(args, /^-[jSNnl]$/), at < 0 ? undefined : at).join(" ");
@@ -254,13 +256,13 @@ function operandIndex(args: readonly string[], valued: RegExp): number {
   return at;
 }
 
-/** The scripts that `sed` gets as words. */
+/** The scripts in the arguments of `sed`. */
 export function sedScripts(args: readonly string[]): readonly string[] {
   const scripts = valuesOfOption(args, undefined, "-e", "--expression");
   return scripts.length > 0 ? scripts : operandsOf(args).slice(0, 1);
 }
 
-/** The replacement of an `s` command whose result is run; undefined if the script has none. */
+/** The replacement of an `s` command with the flag `e`, which runs the result; undefined if the script has none. */
 export function sedExecution(script: string): string | undefined {
   const [, delimiter = "", rest = ""] =
     /(?:^|[;{}\d$/!\s])s([/|#,:@!~%])(.*)$/s.exec(script.slice(0, MAX_LINE)) ?? [];
@@ -269,7 +271,7 @@ export function sedExecution(script: string): string | undefined {
   return /^[gpiIm\d]*e/.test(flags) ? replacement : undefined;
 }
 
-/** Splits at the delimiter, but not where a backslash escapes it. */
+/** Splits at each delimiter that no backslash escapes. */
 function splitUnescaped(text: string, delimiter: string): readonly string[] {
   const parts = [""];
   for (let at = 0; at < text.length; at += 1) {

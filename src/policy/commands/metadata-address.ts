@@ -5,7 +5,7 @@ const METADATA_NUMBERS = new Set(
   ["169.254.169.254", "169.254.170.2", "100.100.100.200"].map((address) => numberOf(address)),
 );
 
-/** Whether an address, with or without a scheme, names the metadata service of a cloud in any spelling. */
+/** Whether an address, with or without a scheme, is a spelling of a cloud's metadata service. */
 export function isMetadataAddress(word: string): boolean {
   const hasScheme = /^[a-z]+:\/\//i.test(word);
   const rest = hasScheme ? word.slice(word.indexOf("://") + 3) : word;

@@ -4,7 +4,7 @@ import { hasOption, operandsOf, subcommandOf } from "./arguments.ts";
 import { ENGINE_OPTIONS } from "./rules/containers.ts";
 import { GIT_OPTIONS } from "./rules/git.ts";
 
-/** Programs that change nothing, whatever their words are. */
+/** Programs that change nothing, whatever their arguments are. */
 const HARMLESS = new Set(
   `ls dir cat tac nl head tail wc cut paste join comm tr rev fold fmt column expand unexpand cmp diff diff3 colordiff hexdump
   stat du df pwd cd pushd popd dirs realpath readlink basename dirname which whereis type whatis apropos echo printf true
@@ -14,7 +14,7 @@ const HARMLESS = new Set(
   exa eza tokei cloc scc look tsort break continue return exit shift read wait getopts local unset set shopt
   umask jobs times ulimit caller command builtin nice ionice stdbuf timeout printenv`.split(/\s+/),
 );
-/** Programs that change nothing as long as no word matches. A word that is unknown at its start could match. */
+/** Programs that change nothing unless an argument matches. An argument with an unknown beginning could match. */
 const HARMLESS_WITHOUT: Readonly<Record<string, RegExp>> = {
   find: /^-(?:delete|exec|execdir|ok|okdir|fprint|fprint0|fprintf|fls)$/,
   fd: /^-[a-zA-Z]*[xX]|^--exec/,
@@ -42,7 +42,7 @@ const PIP: readonly [RegExp, RegExp] = [
   /^(?:list|show|freeze|check|--version|-V|inspect)$/,
   /^--(?:lo|ca|py|us|pr|i|ex|f)/, // writes a log or a cache, starts another Python, or asks a server
 ];
-/** Programs that change nothing with these verbs, if no word matches the second pattern. */
+/** Programs that change nothing with these verbs, unless an argument matches the second pattern. */
 const HARMLESS_VERBS: Readonly<Record<string, readonly [RegExp, RegExp, RegExp?]>> = {
   npm: [
     /^(?:ls|list|ll|la|why|explain|root|prefix|version|--version|-v)$/,
@@ -89,7 +89,7 @@ const GIT_READING = new Set(
 );
 const GIT_WRITING_OPTIONS = /^--(?:ou|ext|textc|open|exec|filters)|^-O/;
 
-/** Whether a program with these words is known to change nothing. Shells and wrappers are judged by what they start. */
+/** Whether a program with these arguments is known to change nothing. For shells and wrappers, what they start decides. */
 export function isHarmlessProgram(name: string, args: readonly string[]): boolean {
   if (name === "git") return isHarmlessGit(args);
   if (/^g?sed$/.test(name)) return isHarmlessSed(args);
@@ -230,7 +230,7 @@ function isHarmlessAwk(args: readonly string[]): boolean {
   return print < 0 || !/[>|]/.test(program.slice(print).replaceAll("||", ""));
 }
 
-/** `xargs` adds words that could be options, so only programs without any harmful option are accepted. */
+/** `xargs` adds arguments that could be options, so only programs without harmful options are accepted. */
 function isHarmlessList(args: readonly string[]): boolean {
   const command = unwrapCommand("xargs", args);
   const name = command?.kind === "words" ? command.words[0] : undefined;
@@ -253,7 +253,7 @@ function isHarmlessIp(args: readonly string[]): boolean {
   );
 }
 
-/** Only listings of archives are accepted, and of their options only those that start no program. */
+/** Only listing an archive is accepted, with options that start no program. */
 function isHarmlessArchive(name: string, args: readonly string[]): boolean {
   if (name !== "tar") return args[0] === "-l" || args[0] === "-Z1";
   const [first = "", ...rest] = args;

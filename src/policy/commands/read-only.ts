@@ -8,13 +8,13 @@ import { isHarmlessProgram } from "./read-only-programs.ts";
 import { isWritten, writtenBy } from "./written-files.ts";
 
 const SINKS = /^\/dev\/(?:null|stdout|stderr|tty)$/;
-/** Variables that make programs start or load something else. */
+/** Variables that make a program load or start other programs. */
 const STEERING_VARIABLES =
   /^(?:PATH|ENV|IFS|PS[0-4]|HOME|SHELL|SHELLOPTS|BASH_.*|BASHOPTS|PROMPT_COMMAND|CDPATH|LD_.*|DYLD_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER|LESS.*|GIT_.*|SSH_.*|NODE_.*|NPM_.*|npm_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|RIPGREP_.*|GREP_.*|TAR_OPTIONS|MAKEFLAGS|DOCKER_.*|KUBE.*|HELM_.*|MAN.*|GOFLAGS|GO.*|CARGO_.*|RUST.*|XDG_.*|PIP_.*|BAT_.*|YQ_.*|MAGIC|HISTFILE|LOCPATH|GCONV_PATH)$/;
 const HARMLESS_SETTINGS = new Set(["NODE_ENV", "GIT_OPTIONAL_LOCKS"]);
-/** Builtins that run a text; the programs of a known text are in the reading too. */
+/** Builtins that run a text. If the text is known, the reading contains its programs. */
 const TEXT_RUNNERS = new Set(["eval"]);
-/** Builtins that set or test variables by name; a name may have a subscript, in which the shell runs substitutions. */
+/** Builtins that get names of variables. A name may have a subscript, in which the shell runs substitutions. */
 const DECLARERS = new Set(["declare", "typeset", "local", "export", "readonly"]);
 const NAME_TAKERS = new Set([...DECLARERS, "printf", "read", "test", "[", "unset", "wait", "getopts"]);
 
@@ -41,9 +41,9 @@ function isHarmless(invocation: Invocation): boolean {
   if (remote || isCut || !files.every(isHarmlessFile)) return false;
   if (name === "") return args.length === 0;
   if (writtenBy(invocation).some((path) => !SINKS.test(path) && path !== "")) return false;
-  // A program with a folder may have any name.
+  // A program that is started by its path may be any program under a harmless name.
   if (program.includes("/") && !/^\/(?:usr\/)?(?:local\/)?bin\/[^/]+$/.test(program)) return false;
-  // The name of the invocation is lower-cased and has no unknown parts; the program itself must be the same.
+  // `name` is lower-cased and without unknown parts. The program as written must not differ from it.
   if (program.split("/").at(-1) !== name) return false;
   if (name === "env" && args.some((word) => isSteering(word.split("=")[0] ?? ""))) return false;
   const shell = parseShellArguments(name, args);
@@ -59,7 +59,7 @@ function isHarmless(invocation: Invocation): boolean {
   return isHarmlessProgram(name, args);
 }
 
-/** Whether no word of a builtin is a name with a subscript, or a value, that the shell evaluates once more. */
+/** Whether the arguments of a builtin are plain: none is a name with a subscript or a value that the shell evaluates again. */
 function takesPlainNames(name: string, args: readonly string[]): boolean {
   if (name === "printf") {
     const at = args.findIndex((word) => word.startsWith("-v"));

@@ -6,11 +6,11 @@ import type { CommandFacts, Match } from "./command-classes.ts";
 
 /** Files and folders with secrets, by the last components of their path. */
 const CREDENTIALS = CREDENTIAL_PATHS.map((path) => path.split("/"));
-/** The same entries by their first component, so that most components of a path need only one lookup. */
+/** The entries by their first component, so that one lookup settles most components of a path. */
 const CREDENTIALS_BY_NAME = new Map(
   CREDENTIALS.map(([first = ""]) => [first, CREDENTIALS.filter(([name]) => name === first)]),
 );
-/** Files beside credentials that hold none. */
+/** Files next to credentials that contain no secret. */
 const PUBLIC_FILES = /\/\.ssh\/(?:known_hosts[^/]*|config|authorized_keys2?|[^/]*\.pub)$|\/\.aws\/config$/;
 const PRIVATE_KEY = /^id_(?:rsa|dsa|ecdsa|ed25519)$/;
 const SYSTEM_SECRETS =
@@ -33,7 +33,7 @@ const STARTUP_FOLDERS = [
 const SYSTEM_FOLDERS = new Set(
   "etc usr boot bin sbin lib lib32 lib64 libx32 var opt root proc sys System Library Applications".split(" "),
 );
-/** Files of a repository whose commands git runs; its samples do not run. */
+/** Files of a repository from which git runs commands. Sample hooks are not run. */
 const GIT_CODE = /\/\.git\/(?:modules\/.+\/)?(?:hooks\/[^/]*(?<!\.sample)|config(?:\.worktree)?)$/;
 const PSEUDO_FILES = /^\/(?:proc\/self\/(?:fd|task)\/|var\/(?:tmp|folders)\/)/;
 /** Folders of a profile or a board whose files do not determine what Hermes may do. */
@@ -41,7 +41,7 @@ const AGENT_WORK_FOLDERS = /^(?:profiles\/[^/]+\/)?(?:cache|logs|sandboxes|(?:.*
 const PROJECT_RULES = /\/\.hermes\/rules\.yaml$/;
 const MANAGED_FOLDER = "/etc/hermes";
 
-/** The absolute path of a word; a relative one in an unknown folder starts with an unknown component. */
+/** The absolute form of a path. In an unknown folder, a relative path gets an unknown first component. */
 export function locate(path: string, cwd: string | undefined): string {
   const rooted = path.startsWith(UNKNOWN) ? `/${path}` : path;
   return resolvePath(rooted, cwd ?? `/${UNKNOWN}`) ?? "/";
@@ -70,8 +70,8 @@ function isCredential(absolute: string, facts: CommandFacts): boolean {
 }
 
 /**
- * Whether an absolute path is a file with credentials, or a public one beside them. `homes` are homes of profiles. The only
- * list of such files, for commands as well as for file tools.
+ * Whether an absolute path is a file with credentials, or a public file next to them. `homes` are homes of profiles. Commands
+ * and file tools both use this list.
  */
 export function findCredential(
   absolute: string,
@@ -79,14 +79,17 @@ export function findCredential(
 ): "secret" | "public" | undefined {
   if (SYSTEM_SECRETS.test(absolute) || absolute === `${home}/.npmrc`) return "secret";
   if (homes.some((one) => isAgentSecret(absolute, one))) return "secret";
-  const parts = absolute.split("/").slice(1);
-  const isBelow = parts.some((part, at) =>
-    (isPattern(part) ? CREDENTIALS : (CREDENTIALS_BY_NAME.get(part) ?? [])).some((names) =>
-      startsWithNames(parts, at, names),
-    ),
-  );
-  if (!isBelow) return undefined;
+  if (!isBelowCredential(absolute)) return undefined;
   return PUBLIC_FILES.test(absolute) ? "public" : "secret";
+}
+
+function isBelowCredential(absolute: string): boolean {
+  const parts = absolute.split("/").slice(1);
+  const hasPatterns = isPattern(absolute);
+  return parts.some((part, at) => {
+    const credentials = hasPatterns && isPattern(part) ? CREDENTIALS : CREDENTIALS_BY_NAME.get(part);
+    return credentials?.some((names) => startsWithNames(parts, at, names)) === true;
+  });
 }
 
 /** Whether a path is a file of Hermes that determines what Hermes may do: settings, secrets, rules, databases. */
@@ -100,6 +103,7 @@ function isAgentFile(absolute: string, facts: CommandFacts): boolean {
 
 /** The home of the profile, and the home with all profiles. */
 function agentHomes({ hermesHome }: CommandFacts): readonly string[] {
+  if (!hermesHome.includes("/profiles/")) return [hermesHome];
   const root = /^(.+)\/profiles\/[^/]+$/.exec(hermesHome)?.[1];
   return root === undefined ? [hermesHome] : [root, hermesHome];
 }
@@ -107,6 +111,7 @@ function agentHomes({ hermesHome }: CommandFacts): readonly string[] {
 /** The path relative to a folder that is or contains it; names in the path may be glob patterns. */
 function patternBelow(path: string, folder: string): string | undefined {
   if (folder === "" || folder === "/") return undefined;
+  if (!isPattern(path)) return path === folder ? "" : pathBelow(path, folder);
   const parts = path.split("/");
   const names = folder.split("/");
   if (parts.length < names.length) return undefined;
@@ -121,7 +126,7 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Whether a link to this path gives files of Hermes a second name. */
+/** Whether a link to this path would give settings of Hermes a second path. */
 export function judgeLinked(path: string, cwd: string | undefined, facts: CommandFacts): Match | undefined {
   const absolute = locate(path, cwd);
   const contains = [...agentHomes(facts), MANAGED_FOLDER].some((home) => isWithin(home, absolute));
@@ -131,20 +136,22 @@ export function judgeLinked(path: string, cwd: string | undefined, facts: Comman
 }
 
 function isAgentSecret(absolute: string, home: string): boolean {
-  return /^(?:profiles\/[^/]+\/)?(?:\.env|auth\.json|(?:mcp-tokens|pairing)(?:\/.*)?)$/.test(
-    pathBelow(absolute, home) ?? "",
+  const inside = pathBelow(absolute, home);
+  return (
+    inside !== undefined &&
+    /^(?:profiles\/[^/]+\/)?(?:\.env|auth\.json|(?:mcp-tokens|pairing)(?:\/.*)?)$/.test(inside)
   );
 }
 
 function startsWithNames(parts: readonly string[], at: number, names: readonly string[]): boolean {
   return names.every((name, index) => {
     const part = parts[at + index] ?? "";
-    // A pattern without letters, such as `.*`, means "all files" and not a disguised name.
+    // A pattern without letters, such as `.*`, means "all files" and is no disguise.
     return part === name || (isPattern(part) && /[a-z]/i.test(part) && matchesName(part, name));
   });
 }
 
-/** Whether the name of a file says that it holds keys, passwords or tokens of a project. */
+/** Whether a file is likely to contain keys, passwords or tokens of a project, judging by its name. */
 export function isSecretFile(path: string): boolean {
   const last = path.split("/").at(-1) ?? "";
   return isEnvFile(path) || PRIVATE_KEY.test(last) || SECRET_NAMES.test(last);

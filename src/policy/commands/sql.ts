@@ -22,12 +22,12 @@ export function findSqlLoss(text: string): string | undefined {
   return undefined;
 }
 
-/** `1=1`, `1`, `true`: a condition that every row meets. */
+/** Whether a condition such as `1=1`, `1` or `true` holds for every row. */
 function isAlwaysTrue(condition: readonly string[]): boolean {
   return /^\(*(?:true|1|(\d+|'')=\1)\)*$/.test(condition.join(""));
 }
 
-/** The statements of a text, without comments and without the content of quotes. */
+/** The statements of an SQL text, without comments and without the content of quotes. */
 function statementsOf(text: string): readonly string[] {
   const statements: string[] = [];
   let statement = "";
@@ -49,7 +49,7 @@ function statementsOf(text: string): readonly string[] {
       statement = "";
       isStart = true;
     } else if ((character === "\\" || character === ".") && isStart) {
-      // A line for the client itself, such as `\timing on` or `.schema`.
+      // Skips a line for the client itself, such as `\timing on` or `.schema`.
       at = endOf(text, "\n", at);
     } else {
       statement += character;

@@ -10,7 +10,7 @@ const CHANGERS = new Set(
 );
 const COPY_OPTIONS = /^-(?:[mogSt]|e|-(?:mode|owner|group|suffix|target-directory|exclude|include|rsh))$/;
 
-/** The paths that a program creates, changes or removes, as far as its words show it. */
+/** The paths that a program creates, changes or removes, as far as its arguments reveal it. */
 export function writtenBy(invocation: Invocation): readonly string[] {
   const { name, args, files } = invocation;
   const redirected = files.filter(isWritten).map(({ path }) => path);
@@ -79,7 +79,7 @@ function operandsWrittenBy(name: string, args: readonly string[]): readonly stri
   }
 }
 
-/** The files that a script in the words writes; `pattern` captures their names. */
+/** The files that scripts in the arguments write; `pattern` captures their names. */
 function filesIn(args: readonly string[], pattern: RegExp): readonly string[] {
   return args
     .filter((word) => /\s|[{;"]/.test(word) && word.length <= MAX_SCRIPT)
@@ -88,7 +88,7 @@ function filesIn(args: readonly string[], pattern: RegExp): readonly string[] {
 
 const MAX_SCRIPT = 2_000;
 
-/** The file that sqlite3 opens, and those that its commands open too. */
+/** The file that sqlite3 opens, and the files that its commands open. */
 function databasesOf(args: readonly string[]): readonly string[] {
   const [file, ...commands] = operandsOf(args, /^-(?:cmd|init|separator|newline|nullvalue|vfs)$/);
   if (commands.length > 0 && !hasOption(args, /^-(?:cmd|init)$/) && commands.every(isQuery)) return [];

@@ -8,16 +8,16 @@ import { isWritten, writtenBy } from "./written-files.ts";
 
 type ContentOf = (path: string) => string | undefined;
 
-/** A file that copies and appends itself would grow without end. */
+/** Limits files that are appended to themselves, which would double in size each time. */
 const MAX_CONTENT = 256 * 1024;
 const MAX_PARTS = 64;
-/** Programs whose output is the content of the files in their words. */
+/** Programs that print the content of the files in their arguments. */
 const FILE_PRINTERS = ["cat", "head", "tail"];
 const COPIERS = new Set(["cp", "gcp", "mv", "install", "ln"]);
 
 /**
- * The files whose content the text of a command shows, by absolute path: `cat > run.sh <<EOF`, `echo … > run.sh`, and copies
- * of files with a known content. `contentOf` knows the files of earlier calls.
+ * The files whose content the command itself shows, by absolute path: `cat > run.sh <<EOF`, `echo … > run.sh`, and copies of
+ * files with known content. `contentOf` returns the content of files that earlier calls have written.
  */
 export function findWrittenScripts(
   invocations: readonly Invocation[],
@@ -62,7 +62,7 @@ function contentOfFiles(
   return contents.length === 0 ? undefined : contents.join("");
 }
 
-/** The absolute path of the shell script that a program runs, or is. */
+/** The absolute path of the script that a shell runs, or of the program itself if it is started by its path. */
 export function scriptRunBy({ name, program, args, cwd }: Invocation): string | undefined {
   if (name === "source" || name === ".") return locate(args[0] ?? "", cwd);
   if (parseShellArguments(name, args)?.kind === "file")
@@ -79,11 +79,11 @@ export function scriptsReadByShell(invocation: Invocation): readonly string[] {
     (shell?.kind === "text" && shell.text.includes(UNKNOWN)) ||
     (name === "eval" && args.some((word) => word.includes(UNKNOWN))) ||
     ((name === "source" || name === ".") && isStandardInput(args[0]));
-  return isReader ? filesReadBy(invocation) : [];
+  return isReader ? inputFilesOf(invocation) : [];
 }
 
-/** The files in the standard input of a program, and in the substitutions of its words. */
-export function filesReadBy({ files, cwd, upstream }: Invocation): readonly string[] {
+/** The files that reach a program through its standard input or the substitutions in its arguments. */
+export function inputFilesOf({ files, cwd, upstream }: Invocation): readonly string[] {
   const redirected = (from: Pick<Invocation, "files" | "cwd">): readonly string[] =>
     from.files.filter(({ operator }) => operator === "<").map(({ path }) => locate(path, from.cwd));
   const printed = FILE_PRINTERS.flatMap((name) => {

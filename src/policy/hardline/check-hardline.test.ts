@@ -108,7 +108,7 @@ const refusedCommand = fc
   .chain((words) => fc.tuple(...words.map(spelled)))
   .map((words) => words.join(" "));
 
-describe("judgeHardline", () => {
+describe("checkReading", () => {
   it("K4: refuses a forbidden command in every quoting", () => {
     fc.assert(
       fc.property(refusedCommand, (command) => {

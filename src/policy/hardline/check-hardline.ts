@@ -22,7 +22,7 @@ export interface HardlineRefusal {
 
 /**
  * Refuses commands that no setting, mode or approval may allow: those that destroy the machine or a home folder, and
- * those whose text cannot be checked. Only the text of a command is checked; the programs it starts are not contained.
+ * those that cannot be checked. Only the text of the command is checked; nothing restricts the programs once they run.
  */
 export function checkReading(
   { invocations, functions }: CommandReading,

@@ -14,17 +14,22 @@ const PSEUDO_DEVICE =
 
 /** Whether the path has the name of a disk, a partition or another block device. */
 export function isBlockDevice(path: string, cwd: string | undefined): boolean {
-  const absolute = resolvePath(path, cwd);
+  const absolute = resolveDevice(path, cwd);
   return absolute !== undefined && BLOCK_DEVICE.test(absolute) && !PSEUDO_DEVICE.test(absolute);
 }
 
 /** Whether the path is anything in /dev that holds data, including volumes with custom names. */
 export function isDevice(path: string, cwd: string | undefined): boolean {
-  const absolute = resolvePath(path, cwd);
+  const absolute = resolveDevice(path, cwd);
   return absolute?.startsWith("/dev/") === true && !PSEUDO_DEVICE.test(absolute);
 }
 
 /** Whether the path is the memory or the ports of the machine. */
 export function isMemory(path: string, cwd: string | undefined): boolean {
-  return /^\/dev\/(?:k?mem|port|nvram)$/.test(resolvePath(path, cwd) ?? "");
+  return /^\/dev\/(?:k?mem|port|nvram)$/.test(resolveDevice(path, cwd) ?? "");
+}
+
+/** Skips paths that cannot lead to /dev, which saves time: every argument of every program is checked. */
+function resolveDevice(path: string, cwd: string | undefined): string | undefined {
+  return path.includes("dev") || cwd?.includes("dev") ? resolvePath(path, cwd) : undefined;
 }

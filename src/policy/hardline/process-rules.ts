@@ -12,7 +12,7 @@ const POWER_PROGRAMS = new Set([
   "systemctl",
   "loginctl",
 ]);
-/** Signals that only ask the first process for something, or test that it exists. */
+/** Signals to the first process that do not end it: requests such as a reload, and the test whether it exists. */
 const HARMLESS_SIGNAL =
   /^-(?:0|1|HUP|SIGHUP|USR[12]|10|12|WINCH|CHLD|s (?:0|HUP|SIGHUP|USR[12])|n (?:0|1))\b/i;
 const POWER_VERBS = /^(?:poweroff|reboot|halt|kexec|soft-reboot)$/;
@@ -38,7 +38,7 @@ export function checkKill({ name, args, remote }: Invocation): Refusal | undefin
   };
 }
 
-/** The first option is the signal, so `kill -1 42` sends SIGHUP to 42; `kill -1` alone can only mean all processes. */
+/** The first option is the signal, so `kill -1 42` sends SIGHUP to 42. Only `kill -1` alone means all processes. */
 function pidsOf(args: readonly string[]): readonly string[] {
   const [first = "", second = ""] = args;
   if (/^-[lL]|^--(?:list|table|help|version)/.test(first)) return [];

@@ -16,18 +16,23 @@ const SYSTEM = [
 // A last component that matches everything in the folder: `*`, `.*`, `.[!.]*`, `??*`.
 const EVERYTHING = /^(?:[*?.]|\[[!^][^\]/]*\])+$/;
 
+/** Matches a path that needs resolving: one with `.`, `..` or an empty component. */
+const UNRESOLVED = /\/\.{0,2}(?:\/|$)/;
+
 /** The absolute path without `.`, `..` and doubled slashes; undefined for a relative path in an unknown folder. */
 export function resolvePath(path: string, cwd: string | undefined): string | undefined {
   if (!path.startsWith("/") && cwd === undefined) return undefined;
+  const joined = path.startsWith("/") ? path : `${cwd}/${path}`;
+  if (joined.startsWith("/") && !UNRESOLVED.test(joined)) return joined;
   const parts: string[] = [];
-  for (const part of (path.startsWith("/") ? path : `${cwd}/${path}`).split("/")) {
+  for (const part of joined.split("/")) {
     if (part === "..") parts.pop();
     else if (part !== "" && part !== ".") parts.push(part);
   }
   return `/${parts.join("/")}`;
 }
 
-/** The kind of protected folder that the path names or contains, or whose whole content it matches. */
+/** The kind of protected folder that is at or below the path, or whose whole content the path matches. */
 export function findProtectedFolder(
   path: string,
   where: { readonly cwd: string | undefined; readonly home: string | undefined },
@@ -57,7 +62,7 @@ export function isPattern(name: string): boolean {
 /** Whether a name, or a short glob pattern, matches a name. */
 export function matchesName(pattern: string, name: string): boolean {
   if (pattern === name) return true;
-  // The protected names are short, so a long pattern is not an attempt to spell one of them.
+  // The protected names are short, so a long pattern does not disguise one of them.
   if (!isPattern(pattern) || pattern.length > 40 || name.length > 100) return false;
   let states = new Set([0]);
   const tokens = pattern.match(/\[[^\]]+\]|[\s\S]/g) ?? [];

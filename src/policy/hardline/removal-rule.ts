@@ -4,6 +4,7 @@ import { findProtectedFolder, type ProtectedFolder } from "./protected-folders.t
 import type { Refusal } from "./refusal.ts";
 
 const REMOVERS = new Set(["rm", "grm", "srm"]);
+const MOVERS = new Set(["mv", "gmv"]);
 const EFFECTS: Readonly<Record<ProtectedFolder, string>> = {
   root: "remove the whole file system",
   system: "remove a system folder",
@@ -21,20 +22,18 @@ export function checkRemoval(invocation: Invocation, home: string | undefined): 
 }
 
 function removedBy({ name, args, naming }: Invocation): readonly string[] {
+  if (name === "find" && naming === "text") {
+    const { deletes, picks, roots } = parseFindArguments(args);
+    return deletes && !picks ? roots : [];
+  }
+  if (naming === "text" && !REMOVERS.has(name) && !MOVERS.has(name)) return [];
   const end = args.indexOf("--");
   const options = args.filter((word, index) => word.startsWith("-") && (end < 0 || index < end));
   const operands = args.filter((word, index) => !word.startsWith("-") || (end >= 0 && index > end));
   const has = (option: RegExp) => options.some((word) => option.test(word));
   if (REMOVERS.has(name)) return has(/^-[a-zA-Z]*[rR]|^--r[a-z]*$/) ? operands : [];
-  if (name === "mv" || name === "gmv") return has(/^-[a-zA-Z]*t|^--t/) ? operands : operands.slice(0, -1);
+  if (MOVERS.has(name)) return has(/^-[a-zA-Z]*t|^--t/) ? operands : operands.slice(0, -1);
   // Many programs have an option `-r`, but an unknown one with `-rf` is meant to be `rm`.
-  if (naming !== "text") {
-    const isRecursive = has(/^-[a-zA-Z]*[rR][a-zA-Z]*$|^--recursive$/);
-    return isRecursive && (naming !== "environment" || has(/^-[a-zA-Z]*f[a-zA-Z]*$|^--force$/))
-      ? operands
-      : [];
-  }
-  if (name !== "find") return [];
-  const { deletes, picks, roots } = parseFindArguments(args);
-  return deletes && !picks ? roots : [];
+  const isRecursive = has(/^-[a-zA-Z]*[rR][a-zA-Z]*$|^--recursive$/);
+  return isRecursive && (naming !== "environment" || has(/^-[a-zA-Z]*f[a-zA-Z]*$|^--force$/)) ? operands : [];
 }

@@ -2,15 +2,15 @@ import { RULE_LAYERS } from "../decision.ts";
 import { isInFolder, matchesRule, type RuleSubject } from "./match-rule.ts";
 import type { Rule, RuleEffect } from "./rule.ts";
 
-/** The deny rule that applies, from the strongest layer. A deny rule of any layer wins over everything else. */
+/** The matching deny rule of the strongest layer. A deny rule of any layer wins over all other rules. */
 export function findDenyRule(rules: readonly Rule[], subject: RuleSubject): Rule | undefined {
   return findIn(rules, "deny", subject);
 }
 
 /**
- * The allow or ask rule that decides: that of the strongest layer with a match; in one layer, ask wins over allow, except
- * over an allow rule that is the command itself: an answer "always" adds such a rule. The remembered answers of a session
- * are not rules here: they answer the questions of ask rules.
+ * The allow or ask rule that decides. The strongest layer with a match wins. Within a layer, ask wins over allow, unless the
+ * allow rule is the exact command, as an answer "always" adds it. Remembered answers of the session are not considered here:
+ * they answer the questions that ask rules raise.
  */
 export function findAllowOrAskRule(rules: readonly Rule[], subject: RuleSubject): Rule | undefined {
   for (const layer of RULE_LAYERS) {
@@ -25,8 +25,12 @@ export function findAllowOrAskRule(rules: readonly Rule[], subject: RuleSubject)
 }
 
 function findIn(rules: readonly Rule[], effect: RuleEffect, subject: RuleSubject): Rule | undefined {
-  const matching = rules.filter((rule) => rule.effect === effect && matchesRule(rule, subject));
-  return matching.toSorted((one, other) => strength(one) - strength(other))[0];
+  let strongest: Rule | undefined;
+  for (const rule of rules) {
+    if (rule.effect !== effect || (strongest && strength(rule) >= strength(strongest))) continue;
+    if (matchesRule(rule, subject)) strongest = rule;
+  }
+  return strongest;
 }
 
 function isCommandItself({ pattern }: Rule, subject: RuleSubject): boolean {

@@ -19,7 +19,7 @@ export interface RuleSubject {
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   readonly hosts: readonly string[];
-  /** What the programs of its commands read, write and contact. Only ask and deny rules are matched against it. */
+  /** What the programs of its commands read, write and contact. Only ask and deny rules consider it. */
   readonly used: Readonly<Record<"reads" | "writes" | "hosts", readonly string[]>>;
   readonly home: string | undefined;
   /** The folder in which its commands start. */
@@ -28,7 +28,7 @@ export interface RuleSubject {
   readonly workspace: string;
 }
 
-/** Programs that only prepare or report, so that `cd x && git push` needs no rule for `cd`. */
+/** Programs that need no allow rule of their own, so that `git push *` also allows `cd x && git push`. */
 const NEUTRAL = new Set(["cd", "echo", "printf", "pwd", "true", ":", "test", "[", "set", "export", "sleep"]);
 
 /**
@@ -40,7 +40,7 @@ export function matchesRule(
   subject: RuleSubject,
 ): boolean {
   const own = base === undefined ? subject : { ...subject, workspace: base };
-  return effect === "allow" ? covers(pattern, own) : touches(pattern, own);
+  return effect === "allow" ? covers(pattern, own) : matchesAnyPart(pattern, own);
 }
 
 function covers(pattern: RulePattern, subject: RuleSubject): boolean {
@@ -57,13 +57,13 @@ function covers(pattern: RulePattern, subject: RuleSubject): boolean {
         subject.commands.every(({ text, reading }) => coversCommand(pattern.glob, text, reading))
       );
     case "path": {
-      const paths = pathsOf(pattern, subject);
+      const paths = pathsOf(pattern, subject, subject.tool);
       const others = pattern.access === "read" ? subject.writes : [];
       return (
         isPlain &&
         paths.length > 0 &&
         others.length === 0 &&
-        paths.every((path) => matchesRulePath(path, pattern.glob, subject))
+        matchingPaths(paths, pattern.glob, subject).length === paths.length
       );
     }
     case "host":
@@ -73,7 +73,7 @@ function covers(pattern: RulePattern, subject: RuleSubject): boolean {
   }
 }
 
-function touches(pattern: RulePattern, subject: RuleSubject): boolean {
+function matchesAnyPart(pattern: RulePattern, subject: RuleSubject): boolean {
   switch (pattern.kind) {
     case "tool":
       return subject.tool === pattern.tool;
@@ -86,19 +86,21 @@ function touches(pattern: RulePattern, subject: RuleSubject): boolean {
         subject.commands.some(({ spellings }) => spellings.some((text) => matchesCommand(text, glob)))
       );
     }
-    case "path":
-      return [...pathsOf(pattern, subject), ...pathsOf(pattern, { ...subject, ...subject.used })].some(
-        (path) => matchesRulePath(path, pattern.glob, subject),
-      );
+    case "path": {
+      const paths = [
+        ...pathsOf(pattern, subject, subject.tool),
+        ...pathsOf(pattern, subject.used, subject.tool),
+      ];
+      return matchingPaths(paths, pattern.glob, subject).length > 0;
+    }
     case "host":
       return [...subject.hosts, ...subject.used.hosts].some((host) => matchesHost(host, pattern.glob));
   }
 }
 
-/** Every program of the text must match, and nothing may be written by a redirection that the pattern does not name. */
+/** Every program of the command must match, and no redirection may write a file unless the pattern has a redirection too. */
 function coversCommand(glob: string, text: string, { invocations, variables }: CommandReading): boolean {
   if (text.trim() === glob) return true;
-  if (runsOtherCommands(invocations, variables)) return false;
   const counted = invocations.filter(({ name, files }) => !NEUTRAL.has(name) || files.some(isWritten));
   return (
     counted.length > 0 &&
@@ -108,13 +110,14 @@ function coversCommand(glob: string, text: string, { invocations, variables }: C
         !one.isCut &&
         (!one.files.some(isWritten) || glob.includes(">")) &&
         spellingsOf(one).some((spelling) => matchesCommand(collapse(spelling), collapse(glob))),
-    )
+    ) &&
+    !runsOtherCommands(invocations, variables)
   );
 }
 
 /**
- * Everything that an ask or deny rule may name in a command, in lower case: its text, each program with its arguments, and
- * what these programs hand to a shell in turn.
+ * The lower-cased texts that ask and deny rules are matched against: the command, each program with its arguments, and the
+ * commands that these programs pass to a shell.
  */
 export function spellCommand(text: string, readings: readonly CommandReading[]): readonly string[] {
   const programs = readings
@@ -128,12 +131,13 @@ function matchesCommand(text: string, glob: string): boolean {
   return matchesWildcard(text, glob) || (glob.endsWith(" *") && matchesWildcard(text, glob.slice(0, -2)));
 }
 
-/** Runs of blanks count as one. */
+/** Replaces each run of blanks by one space. */
 function collapse(text: string): string {
-  return text.trim().replace(/[ \t]+/g, " ");
+  const trimmed = text.trim();
+  return trimmed.includes("  ") || trimmed.includes("\t") ? trimmed.replace(/[ \t]+/g, " ") : trimmed;
 }
 
-/** A rule for one folder, such as an answer "always" adds, counts only there. */
+/** Whether the rule applies in the working folder. An answer "always" may add a rule for one folder. */
 export function isInFolder(
   { folder }: { readonly folder?: string | undefined },
   { cwd }: RuleSubject,
@@ -145,28 +149,37 @@ function isWritten({ operator, path }: Invocation["files"][number]): boolean {
   return operator.includes(">") && path !== "/dev/null" && !/^\d$|^-$/.test(path);
 }
 
-/** A program may be named with or without its folder. */
+/** The invocation with the program as written and, if that includes a folder, with its bare name. */
 function spellingsOf({ program, name, args, files }: Invocation): readonly string[] {
   const redirected = files.filter(isWritten).map(({ operator, path }) => `${operator} ${path}`);
   const rest = [...args, ...redirected].map((word) => ` ${word}`).join("");
   return program === name ? [`${name}${rest}`] : [`${program}${rest}`, `${name}${rest}`];
 }
 
-function pathsOf(pattern: RulePattern & { kind: "path" }, subject: RuleSubject): readonly string[] {
-  if (pattern.tool !== undefined && pattern.tool !== subject.tool) return [];
-  if (pattern.access === "read") return subject.reads;
-  return pattern.access === "write" ? subject.writes : [...subject.reads, ...subject.writes];
+function pathsOf(
+  pattern: RulePattern & { kind: "path" },
+  { reads, writes }: Pick<RuleSubject, "reads" | "writes">,
+  tool: string,
+): readonly string[] {
+  if (pattern.tool !== undefined && pattern.tool !== tool) return [];
+  if (pattern.access === "read") return reads;
+  return pattern.access === "write" ? writes : [...reads, ...writes];
 }
 
-function matchesRulePath(path: string, glob: string, { home, workspace }: RuleSubject): boolean {
+function matchingPaths(
+  paths: readonly string[],
+  glob: string,
+  { home, workspace }: RuleSubject,
+): readonly string[] {
+  if (paths.length === 0) return [];
   const named = glob.startsWith("~/")
     ? `${home ?? "~"}${glob.slice(1)}`
     : isAbsolute(glob) || glob.startsWith("**/")
       ? glob
       : posix.join(workspace, glob);
-  // A folder stands for everything in it.
+  // A pattern that names a folder matches everything in it.
   const absolute = posix.normalize(named).replace(/\/$/, "/**");
-  return matchesPath(posix.normalize(path), absolute);
+  return paths.filter((path) => matchesPath(posix.normalize(path), absolute));
 }
 
 /** `*.example.com` also matches example.com itself. */

@@ -11,7 +11,7 @@ const MAX_CHARS = 256_000;
 const list = z.array(z.string()).default([]);
 const ruleFile = z.strictObject({ allow: list, ask: list, deny: list });
 
-/** Parses a rule file as a whole: one wrong rule refuses the file, because the others may depend on it. */
+/** Parses a rule file. One invalid rule invalidates the whole file, because the other rules may depend on it. */
 export function parseRuleFile(
   text: string,
   path: string,
@@ -32,7 +32,7 @@ export function parseRuleFile(
   return parseRules(lists, layer, knownTools, (problem) => invalid(path, problem));
 }
 
-/** Parses lists of rules; throws the error that `fail` creates from the first problem. */
+/** Parses lists of rules. Throws what `fail` returns for the first problem. */
 export function parseRules(
   lists: RuleLists,
   layer: RuleLayer,

@@ -14,19 +14,19 @@ export interface RuleSourceParts {
   /** Reads the user's rules from the settings. */
   loadUserRules(): Promise<RuleLists>;
   readonly trusted: TrustedRules;
-  /** The folder whose project rules count; undefined where commands run on another machine. */
+  /** The folder whose project rules apply; undefined where commands run on another machine. */
   readonly projectFolder: string | undefined;
   readonly knownTools: ReadonlySet<string>;
   report(text: string): void;
 }
 
-/** The rules of all layers. Files are read again when they change; a wrong file is reported, and the old rules stay. */
+/** The rules of all layers. A changed file is read again; if it is invalid, it is reported and the old rules stay in force. */
 export interface RuleSource {
   /** With the rules of the project in which the session started, and of the one that contains `cwd`. */
   rules(cwd?: string): Promise<readonly Rule[]>;
 }
 
-/** Throws `rules-invalid` if a file is wrong at the start: without its deny rules nothing may run. */
+/** Throws `rules-invalid` if a file is invalid at the start: nothing may run without its deny rules. */
 export async function openRuleSource(parts: RuleSourceParts): Promise<RuleSource> {
   const { managedPath, configPath, knownTools, projectFolder } = parts;
   const reported = new Set<string>();
@@ -83,7 +83,7 @@ export async function openRuleSource(parts: RuleSourceParts): Promise<RuleSource
 
   return {
     async rules(cwd) {
-      // Without trusted rules a project's file has no effect, so it is looked for only once in each folder.
+      // Without trusted rules a project's file has no effect, so each folder is searched only once.
       const current = cwd === searched && !parts.trusted.hasAny() ? projects : projectPaths(cwd);
       searched = cwd;
       const now = stampOf([managedPath, configPath, ...current]);
@@ -100,7 +100,7 @@ export async function openRuleSource(parts: RuleSourceParts): Promise<RuleSource
   };
 }
 
-/** Changes whenever one of the files changes. */
+/** A text that differs whenever one of the files has changed. */
 function stampOf(paths: readonly string[]): string {
   return paths.map((path) => `${path} ${stampOfFile(statSync(path, { throwIfNoEntry: false }))}`).join(" ");
 }

@@ -42,8 +42,8 @@ const PATH_TOOLS: Readonly<Record<string, "read" | "write" | "any">> = {
 const MAX_LENGTH = 2_000;
 
 /**
- * Parses `TOOL(PATTERN)`, `TOOL`, `class:NAME`, `in(FOLDER): COMMAND` or a bare command pattern. Returns the problem as text
- * if it is wrong. Without `knownTools`, the names of tools are not checked.
+ * Parses `TOOL(PATTERN)`, `TOOL`, `class:NAME`, `in(FOLDER): COMMAND` or a bare command pattern. Returns a description of the
+ * problem if the rule is invalid. Without `knownTools`, the names of tools are not checked.
  */
 export function parseRule(
   text: string,
@@ -61,7 +61,7 @@ function parsePattern(text: string, knownTools: ReadonlySet<string> | undefined)
   if (text.startsWith("class:")) return parseClasses(text.slice("class:".length).split("+"));
   if (/^class\s*:/i.test(text)) return 'must begin with "class:"';
   if (/^in\s*\(/.test(text)) return parseInFolder(text);
-  // `write(docs/**` would be a command that no shell accepts.
+  // Without its closing parenthesis, `write(docs/**` is not a command that a shell accepts either.
   const [, opened] = /^([A-Za-z]\w*)\(/.exec(text) ?? [];
   if (opened === undefined)
     return knownTools?.has(text) ? { kind: "tool", tool: text } : { kind: "command", glob: text };
@@ -100,7 +100,7 @@ function parseInFolder(text: string): RulePattern | string {
     : { kind: "command", glob, folder };
 }
 
-/** The rule for a command that counts only in one folder; undefined if the folder cannot be written in a rule. */
+/** A rule for a command in one folder; undefined if the syntax of rules cannot express the folder. */
 export function formatInFolder(folder: string, command: string): string | undefined {
   return /^\/[^()*\n]*$/.test(folder) ? `in(${folder}): ${command}` : undefined;
 }

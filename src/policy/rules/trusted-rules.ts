@@ -8,7 +8,7 @@ export const PROJECT_RULES = join(".hermes", "rules.yaml");
 
 /**
  * The rule file of the project that contains a folder: the nearest one up to the root of its git repository. With `trusted`,
- * a file that was removed after it was trusted counts too.
+ * also finds a file that was trusted and then removed.
  */
 export function findProjectRules(
   folder: string,
@@ -23,12 +23,12 @@ export function findProjectRules(
 }
 
 /**
- * The rules that a person has trusted, as copies in the home. A project cannot change the active rules: a changed file must
- * be trusted again, and until then the copy applies.
+ * The rules that a person has trusted, stored as copies in the home. A change in the project has no effect until the file is
+ * trusted again; until then the copy applies.
  */
 export interface TrustedRules {
   load(path: string): Promise<string | undefined>;
-  /** Whether any file was trusted; checked first, because it saves a check per folder. */
+  /** Whether any file was trusted. Checked first, because it saves the search in each folder. */
   hasAny(): boolean;
   /** Whether a version of the file was trusted. */
   isTrusted(path: string): boolean;

@@ -19,6 +19,15 @@ export function matchesWildcard(text: string, pattern: string): boolean {
 export function matchesPath(path: string, pattern: string): boolean {
   const names = path.split("/");
   const parts = pattern.split("/");
+  // Most patterns are ruled out by a name before the first `**` or after the last one.
+  const first = parts.indexOf("**");
+  const matchesAt = (name: number, part: number): boolean =>
+    matchesWildcard(names[name] ?? "", parts[part] ?? "");
+  if (first < 0) return names.length === parts.length && parts.every((_, at) => matchesAt(at, at));
+  const tail = parts.length - 1 - parts.lastIndexOf("**");
+  if (names.length < first + tail) return false;
+  for (let at = 0; at < first; at += 1) if (!matchesAt(at, at)) return false;
+  for (let at = 1; at <= tail; at += 1) if (!matchesAt(names.length - at, parts.length - at)) return false;
   // reached[i]: the parts so far can match the first i names.
   let reached = names.map(() => false).concat(false);
   reached[0] = true;

@@ -17,11 +17,11 @@ import type {
   Word,
 } from "./syntax.ts";
 import { Upstream } from "./upstream.ts";
-import { matchesGlob } from "./values/change-value.ts";
 import { evaluateOutput } from "./values/evaluate-output.ts";
-import { mayRunCode } from "./values/evaluation.ts";
 import { separatorOf } from "./values/expand-word.ts";
+import { mayRunCode } from "./values/may-run-code.ts";
 import { normalizeWord } from "./values/normalize-word.ts";
+import { matchesGlob } from "./values/parameter-operators.ts";
 import { StaticEvaluator } from "./values/static-evaluator.ts";
 
 export interface ScriptFindings {
@@ -31,7 +31,7 @@ export interface ScriptFindings {
   readonly variables: ReadonlyMap<string, readonly string[]>;
   /** Why the text, or a nested text that another shell on this machine would run, cannot be parsed. */
   readonly malformed: string | undefined;
-  /** Whether the shell evaluates values as arithmetic, subscripts or prompts, which could run commands that they hide. */
+  /** Whether the shell evaluates values as arithmetic, subscripts or prompts. Commands hidden in such values would run. */
   readonly evaluates: boolean;
 }
 
@@ -45,7 +45,7 @@ export interface ShellFacts {
 
 const DECLARERS = new Set(["export", "declare", "typeset", "local", "readonly"]);
 const SHELL_STARTERS = new Set(["ssh", "sudo", "su", "doas"]);
-/** Programs that a pattern in place of a name, such as `/bin/r?`, is compared with. */
+/** The programs that a pattern in place of a program, such as `/bin/r?`, is matched against. */
 const GLOB_CANDIDATES = "rm shred dd mv chmod chown find sh bash kill reboot shutdown wipefs mkfs".split(" ");
 const MAX_GLOB_LENGTH = 40;
 const SYSTEM_PROGRAM = /^\/(?:usr\/)?(?:local\/)?s?bin\/[^/]+$/;
@@ -53,10 +53,10 @@ const MAX_OPENED = 4;
 /** Variables whose value a program runs as a command. */
 const COMMAND_VARIABLES =
   /^(?:GIT_(?:SSH|SSH_COMMAND|EXTERNAL_DIFF|EDITOR|SEQUENCE_EDITOR|PAGER|ASKPASS|PROXY_COMMAND)|PROMPT_COMMAND|EDITOR|VISUAL|PAGER|MANPAGER|BROWSER|SSH_ASKPASS|SUDO_ASKPASS|SUDO_EDITOR|RSYNC_RSH|LESSOPEN|LESSCLOSE)$/;
-/** Variables whose values a shell searches for substitutions and runs them. */
+/** Variables whose values a shell expands, which runs the substitutions in them. */
 const EXPANDED_VARIABLES = /^(?:BASH_ENV|ENV|PS[04])$/;
 const MAX_LAYERS = 24;
-// A body that is called often is read once more per call, so the calls that are followed must be few.
+// The body of a function is read once per call, so the number of calls that are followed is limited.
 const MAX_CALLS = 32;
 const MAX_CALL_STEPS = 100_000;
 
@@ -79,20 +79,19 @@ export function findInvocations(text: string, facts: ShellFacts, meter: Meter): 
   return { invocations, functions, variables, evaluates, malformed: own ?? walk.malformed };
 }
 
-/** A variable with more values counts as unknown in rules about variables. */
+/** Rules about variables treat a variable with more values as unknown. */
 const MAX_RECORDED_VALUES = 16;
 
-/** The context in which a program is started, besides its words. */
-
+/** The context in which a program is started, apart from its words. */
 interface Start {
   readonly scope: Scope;
   readonly files: readonly OpenedFile[];
-  /** Known texts that the program could read: its standard input and the process substitutions in its words. */
+  /** Known texts that the program could read: its standard input and the process substitutions in its arguments. */
   readonly input: readonly string[];
   readonly upstream: Upstream<Invocation>;
   readonly remote: boolean;
   readonly isCut: boolean;
-  /** How the first word is made, if its value is unknown. */
+  /** Where the first word comes from, if its value is unknown. */
   readonly naming: Naming;
   /** Whether the command is certain to run, so that its assignments replace earlier values. */
   readonly certain: boolean;
@@ -109,9 +108,9 @@ class Walk {
   /** The functions and aliases of the text by name. */
   readonly #callables = new Map<string, CompoundCommand | string>();
   readonly #called = new Set<string>();
-  /** Programs of the system by the paths that the text gives them. */
+  /** Copies of and links to programs of the system, by their paths. */
   readonly #copies = new Map<string, string>();
-  /** Known texts that `exec` opens for the shell itself. */
+  /** Known texts that `exec` makes the input of the shell itself. */
   readonly #opened: string[] = [];
   #calls = 0;
   #callSteps = 0;
@@ -151,7 +150,7 @@ class Walk {
     }
   }
 
-  /** What reads the output of the invocations since `from`, besides what `upstream` has. */
+  /** Returns `upstream` with the invocations since `from` added. */
   #after(upstream: Upstream<Invocation>, from: number): Upstream<Invocation> {
     const added = this.invocations.slice(from);
     this.#meter.step(added.length);
@@ -222,11 +221,13 @@ class Walk {
     // Assignments before a command apply to that command only.
     const own = words.length > 0 && assignments.length > 0 ? new Scope(scope) : scope;
     for (const assignment of assignments) this.#assign(assignment, own, certain);
-    const pieces = [...words, ...redirections.map(({ target }) => target)].flat();
-    const input = pieces
-      .map((piece) => (piece.kind === "process" ? this.#texts.printedBy(piece.script, scope) : undefined))
-      .concat(text)
-      .filter((known) => known !== undefined);
+    const input: string[] = [];
+    for (const word of [...words, ...redirections.map(({ target }) => target)])
+      for (const piece of word) {
+        const printed = piece.kind === "process" ? this.#texts.printedBy(piece.script, scope) : undefined;
+        if (printed !== undefined) input.push(printed);
+      }
+    if (text !== undefined) input.push(text);
     const naming = namingOf(words[0] ?? [], scope);
     const start = { scope: own, files, input, upstream, remote: false, isCut, naming, certain };
     for (const { name } of assignments)
@@ -258,25 +259,25 @@ class Walk {
     this.variables.set(name, all.size > MAX_RECORDED_VALUES ? [UNKNOWN] : [...all]);
   }
 
-  /** Reads the value of a variable whose value programs run as a command. */
+  /** Reads the value of a variable that programs run as a command. */
   #commandVariable(name: string, value: string, start: Start): void {
     const isExpanded = EXPANDED_VARIABLES.test(name);
     if (value === "" || value === UNKNOWN || !(isExpanded || COMMAND_VARIABLES.test(name))) return;
     const { malformed } = this;
     const text = isExpanded ? `: ${value}` : value.replace(/^\|+-?/, "");
     this.#text(text, { ...start, files: [], input: [] }, false);
-    // The program that runs the value reports its errors itself.
+    // An error in the value is reported by the program that runs it.
     this.malformed = malformed;
   }
 
-  /** Remembers a program of the system under the path that `ln` or `cp` gives it. */
+  /** Remembers the path at which `ln` or `cp` puts a program of the system. */
   #copiedProgram(args: readonly string[], { cwd }: Scope): void {
     const [source = "", target = "", ...more] = args.filter((word) => !word.startsWith("-"));
     if (more.length === 0 && (SYSTEM_PROGRAM.test(source) || GLOB_CANDIDATES.includes(source)))
       this.#copies.set(pathIn(target, cwd), source);
   }
 
-  /** Visits the commands of substitutions inside words. */
+  /** Reads the substitutions inside words. */
   #insideWords(words: readonly Word[], scope: Scope): void {
     for (const word of words)
       for (const piece of word) {
@@ -304,7 +305,7 @@ class Walk {
     return files;
   }
 
-  /** Records the start of a program, and of every program that it starts in turn. */
+  /** Records a program that is started, and every program that it starts. */
   #start(words: readonly string[], start: Start, layers: number): void {
     if (layers > MAX_LAYERS) throw new LimitReached(`more than ${MAX_LAYERS} programs start each other`);
     this.#meter.step(words.length);
@@ -321,7 +322,7 @@ class Walk {
       }
     if (name === "ln" || name === "cp" || name === "install") this.#copiedProgram(args, start.scope);
     if (name === "exec" && args.length === 0) this.#opened.push(...start.input);
-    // `$SUDO rm …` runs here, but `$ON_HOST rm …` runs elsewhere, and the text does not determine which it is.
+    // `$SUDO rm …` runs here and `$ON_HOST rm …` elsewhere. The text does not show which of them it is.
     if (name === UNKNOWN) {
       const known = args.findIndex((word) => nameOf(word) !== UNKNOWN);
       if (known >= 0) this.#start(args.slice(known), { ...start, files: [], remote: true }, layers + 1);
@@ -376,7 +377,7 @@ class Walk {
     for (const [at, word] of args.entries()) {
       const [, name, value = ""] = /^([A-Za-z_]\w*)\+?=(.*)$/s.exec(word) ?? [];
       if (name === undefined) continue;
-      // The elements of `declare a=(b c)` are the words that follow.
+      // The elements of `declare a=(b c)` are the next arguments.
       const next = args.findIndex((other, index) => index > at && /^[A-Za-z_]\w*\+?=/.test(other));
       const elements = value === "" ? args.slice(at + 1, next < 0 ? undefined : next) : [];
       const values = elements.length > 0 ? elements : [value];
@@ -388,7 +389,7 @@ class Walk {
     this.#store(name, values, scope, certain);
   }
 
-  /** Gives the variables of `read` the fields of every line of a known input. */
+  /** Sets the variables of `read`. Each may have the corresponding field of any line of the known input. */
   #read(args: readonly string[], start: Start): void {
     const text = start.input.at(-1);
     const array = args.findIndex((word) => /^-[a-zA-Z]*a$/.test(word));
@@ -432,7 +433,7 @@ class Walk {
     }
   }
 
-  /** Reads the body of a function or an alias with the words of a call. Recursion and frequent calls are not followed. */
+  /** Reads the body of a function or alias with the arguments of a call. Recursion and frequent calls are not followed. */
   #call(name: string, args: readonly string[], start: Start): void {
     const body = this.#callables.get(name);
     if (body === undefined || this.#called.has(name)) return;
@@ -502,14 +503,14 @@ class Walk {
   }
 }
 
-/** A new shell has its own positional parameters and must not see those of the outer shell. */
+/** Sets all positional parameters, because a new shell must not see those of the outer shell. */
 function assignPositional(scope: Scope, positional: readonly string[]): void {
   for (let index = 0; index < 10; index += 1) scope.assign(String(index), [positional[index] ?? ""], true);
   const all = positional.length > 1 ? positional.slice(1) : [""];
   for (const name of ["@", "*"]) scope.assign(name, all, true);
 }
 
-/** `set -- a b` and `set a b`; options alone keep the positional parameters. */
+/** Follows `set -- a b` and `set a b`. Options alone keep the positional parameters. */
 function setPositional(args: readonly string[], scope: Scope): void {
   const at = args.findIndex((word) => word === "--" || !/^[-+]/.test(word));
   if (at < 0 || /^[-+]o$/.test(args[at - 1] ?? "")) return;
@@ -529,13 +530,13 @@ function isGlob(name: string): boolean {
   return /[*?]|\[.+\]/.test(name) && name.length <= MAX_GLOB_LENGTH;
 }
 
-/** Whether the text does not show the whole name of a program, apart from its folder. */
+/** Whether part of a program's name, apart from its folder, is unknown or a pattern. */
 function isUndetermined(program: string): boolean {
   const name = program.slice(program.lastIndexOf("/") + 1);
   return name.includes(UNKNOWN) || isGlob(name);
 }
 
-/** How the name of a program is made, if its value is unknown. */
+/** Where the name of a program comes from, if its value is unknown. */
 function namingOf(word: Word, scope: Scope): Naming {
   let naming: Naming = word.length > 1 ? "pattern" : "environment";
   for (const piece of word) {

@@ -10,36 +10,36 @@ export interface OpenedFile {
 }
 
 /**
- * Where the name of a program comes from: the text; a variable of the environment; a pattern or a partly unknown word; or
- * something that the text itself computes in a way that only a shell can follow.
+ * Where the name of a program comes from: the text, a variable of the environment, a pattern or partly unknown word, or a
+ * computation in the text that only a shell can carry out.
  */
 export type Naming = "text" | "environment" | "pattern" | "computed";
 
-/** One program that a text would start, with the known part of its words. */
+/** One program that a text would start, with its arguments as far as they are known. */
 export interface Invocation {
   /** The program's name without its folder, lower-cased; empty if the command has only redirections. */
   readonly name: string;
   /** The program as written. */
   readonly program: string;
-  /** Its words as a reader sees them, without invisible characters and line ends. */
+  /** Its arguments as a reader sees them, without invisible characters and line ends. */
   readonly args: readonly string[];
-  /** Its words as the program gets them, for words that are texts or programs themselves. */
+  /** Its arguments as the program gets them, for arguments that are code or commands. */
   readonly texts: readonly string[];
   readonly files: readonly OpenedFile[];
   /** The working folder, or undefined if it cannot be determined from the text. */
   readonly cwd: string | undefined;
-  /** Known texts that it could read: its standard input and the process substitutions in its words. */
+  /** Known texts that it could read: its standard input and the process substitutions in its arguments. */
   readonly input: readonly string[];
   /** The programs whose output it could read. */
   readonly upstream: Upstream<Invocation>;
   /** Whether it runs on another machine, or is started by a program whose name is unknown. */
   readonly remote: boolean;
   readonly naming: Naming;
-  /** Whether its words expand to more fields than are listed. */
+  /** Whether its arguments expand to more fields than are listed. */
   readonly isCut: boolean;
 }
 
-/** A program's name. Unknown parts count as empty, as in `r$@m`; a name that is entirely unknown stays UNKNOWN. */
+/** The name of a program. Unknown parts are treated as empty, as in `r$@m`; a completely unknown name stays UNKNOWN. */
 export function nameOf(program: string): string {
   const name = (normalizeWord(program).split("/").at(-1) ?? "").toLowerCase();
   return name.replaceAll(UNKNOWN, "") || name.slice(0, 1);

@@ -1,8 +1,8 @@
 import type { Meter } from "./meter.ts";
 
 /**
- * A text that charges the meter for every character that the parser reads. The parser reads its source with
- * `charCodeAt`, and some texts, such as rows of `{` or `$[`, make it read the same characters many times.
+ * A text that charges the meter for every character that the parser reads with `charCodeAt`. Some texts, such as rows of `{`
+ * or `$[`, make the parser read the same characters many times.
  */
 export class MeteredText extends String {
   readonly #text: string;

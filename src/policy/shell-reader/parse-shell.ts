@@ -25,7 +25,7 @@ export function parseShell(text: string, meter: Meter): ParsedShell {
   // The parser rejects some texts that bash or other shells accept, and may lose commands when it recovers from errors.
   // Some shells need no space after the brace of `f(){`.
   const spaced = readTree(text.replace(/\([ \t]*\)[ \t]*\{/g, "() { "), meter);
-  // A spurious command is safe and a missed one is not, so every part of a text with errors counts as a command.
+  // Every part of a text with errors counts as a command: finding a spurious command is safe, missing one is not.
   const parts = spaced.hasErrors ? text.split(/[;&|(){}`\n]+/) : [];
   const readings = parts.map((part) => readTree(part.replace(LEADING_KEYWORDS, ""), meter));
   const pipelines = [reading, spaced, ...readings].flatMap(({ script }) => script.pipelines);

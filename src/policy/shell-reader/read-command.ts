@@ -6,12 +6,12 @@ import { removeInvisible } from "./values/normalize-word.ts";
 
 /** Everything that the text of a command would start, read once for all steps of a decision. */
 export interface CommandReading {
-  /** Programs of the text as it is, then those of the text without invisible characters, if it has any. */
+  /** The programs of the raw text. If it contains invisible characters, the programs of the text without them follow. */
   readonly invocations: readonly Invocation[];
   readonly functions: readonly CompoundCommand[];
   /** All variables that the text sets, for itself or for a program, with their possible values. */
   readonly variables: ReadonlyMap<string, readonly string[]>;
-  /** Whether the shell evaluates values as arithmetic, subscripts or prompts, which could run commands that they hide. */
+  /** Whether the shell evaluates values as arithmetic, subscripts or prompts. Commands hidden in such values would run. */
   readonly evaluates: boolean;
 }
 
@@ -39,7 +39,7 @@ export function readCommand(
     if (raw.malformed !== undefined) return { unreadable: "quoting", problem: raw.malformed };
     const visible = removeInvisible(command);
     if (visible === command) return raw;
-    // Only the raw text determines whether quotes are closed; the visible text only reveals disguised commands.
+    // The raw text determines whether quotes are closed. The visible text serves only to reveal disguised commands.
     const shown = findInvocations(visible, facts, meter);
     return {
       invocations: [...raw.invocations, ...shown.invocations],

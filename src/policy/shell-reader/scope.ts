@@ -1,10 +1,10 @@
-/** Placeholder in an expanded field for text that only the running shell knows. */
+/** Placeholder in an expanded field for text that is known only at run time. */
 export const UNKNOWN = "\uFFFC";
 /** Placeholder for a home folder whose path is unknown. */
 export const UNKNOWN_HOME = `/home/${UNKNOWN}`;
 
 const MAX_VALUES = 256;
-/** Longer values and paths are treated as unknown; without a bound they could double with every assignment. */
+/** Longer values and paths are treated as unknown, because their length could double with every assignment. */
 export const MAX_VALUE_LENGTH = 4_096;
 
 /** The known variables and working folder at one point of a script; a subshell gets a child scope. */
@@ -25,10 +25,11 @@ export class Scope {
     return this.#variables.get(name) ?? this.#parent?.valuesOf(name);
   }
 
-  /** Sets a variable. If the assignment may not run, earlier values stay possible and are listed after the new ones. */
+  /** Sets a variable. If the assignment might not run, earlier values remain possible and follow the new ones. */
   assign(name: string, values: readonly string[], certain: boolean): void {
     const earlier = certain ? [] : (this.valuesOf(name) ?? []);
-    const all = [...new Set([...values, ...earlier])].slice(0, MAX_VALUES);
+    const isSingle = values.length === 1 && earlier.length === 0;
+    const all = isSingle ? values : [...new Set([...values, ...earlier])].slice(0, MAX_VALUES);
     this.#variables.set(
       name,
       all.map((value) => (value.length > MAX_VALUE_LENGTH ? UNKNOWN : value)),

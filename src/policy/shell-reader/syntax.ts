@@ -5,11 +5,11 @@ export type Piece =
       readonly kind: "variable";
       readonly name: string;
       readonly quoted: boolean;
-      /** `-` and `+` may give the operand, `?` only checks; any other operator makes an `unknown` piece. */
+      /** `-` and `+` may yield the operand, `?` only checks. Other operators become an `unknown` piece. */
       readonly operator: "" | "-" | "+" | "?";
       readonly operand: Word;
     }
-  /** `${!a}`, `${a[…]}` or a changed value, such as `${a#…}`; `inner` are the words in it, which may start programs. */
+  /** `${!a}`, `${a[…]}` or a changed value, such as `${a#…}`. `inner` has the words inside, which may start programs. */
   | {
       readonly kind: "parameter";
       readonly name: string;
@@ -21,7 +21,7 @@ export type Piece =
     }
   | { readonly kind: "substitution"; readonly script: Script; readonly quoted: boolean }
   | { readonly kind: "process"; readonly script: Script }
-  /** A value that the text does not determine; `inner` may still start programs. */
+  /** A value that the text does not determine. `inner` may still start programs. */
   | { readonly kind: "unknown"; readonly inner: Word; readonly evaluation?: Evaluation };
 
 /** How an expansion changes the value of a variable. */
@@ -37,8 +37,8 @@ export type Change =
   | { readonly type: "case"; readonly operator: string };
 
 /**
- * A text that the shell evaluates once more: as arithmetic, as the name of a variable, which may have a subscript, or as a
- * prompt. Each of them can run commands that a value hides. A variable that arithmetic sets is a number from then on.
+ * A text that the shell evaluates again: as arithmetic, as the name of a variable, possibly with a subscript, or as a prompt.
+ * Commands hidden in a value would run. `set`: arithmetic assigns the variable, which is a number from then on.
  */
 export interface Evaluation {
   readonly as: "arithmetic" | "set" | "name" | "prompt";

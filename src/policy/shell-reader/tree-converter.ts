@@ -31,7 +31,7 @@ const COMPOUND_TYPES: Readonly<Record<tree.CompoundCommand["type"], CompoundComm
 };
 const EXPANSION = /\$[\w({]|`/;
 
-/** Bash joins a name that a backslash and a line end split; the parser does not, so such a text is refused. */
+/** Bash joins a name that is split by a backslash and a line end. The parser does not, so such a text is refused. */
 export const SPLIT_NAME = "unexpected line end in a name";
 
 /** Converts the parser's tree into our commands and words, and collects the errors of all its scripts. */
@@ -316,7 +316,7 @@ export class TreeConverter {
   }
 }
 
-/** The operator of `${a@U}` and its like that changes the case as `^^` does; others are taken to leave the value as it is. */
+/** The operators that transform the case, as in `${a@U}`, and the equivalent ones such as `^^`. Others are taken to keep the value. */
 const CASE_TRANSFORMS: Readonly<Record<string, string>> = { U: "^^", u: "^", L: ",," };
 
 function isName(expression: tree.ArithmeticExpression): expression is tree.ArithmeticWord {

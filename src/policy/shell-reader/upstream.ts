@@ -4,8 +4,8 @@ interface Source<Program> {
 }
 
 /**
- * The programs whose output a program may read: earlier stages of its pipeline, substitutions in its words, and those of
- * the constructs around it. The stages of one pipeline share one map, so that a long pipeline takes linear memory.
+ * The programs whose output a program may read: earlier stages of its pipeline, substitutions in its arguments, and the
+ * upstream of the enclosing constructs. The stages of a pipeline share one map, so that a long pipeline takes linear memory.
  */
 export class Upstream<Program extends { readonly name: string }> {
   readonly #sources: Map<string, Source<Program>>;
@@ -22,12 +22,12 @@ export class Upstream<Program extends { readonly name: string }> {
     this.#outer = outer;
   }
 
-  /** The start of a pipeline; `outer` is what the construct around it reads. */
+  /** The upstream of the first stage of a pipeline. `outer` is that of the enclosing construct. */
   static begin<Program extends { readonly name: string }>(outer?: Upstream<Program>): Upstream<Program> {
     return new Upstream(new Map(), 0, outer);
   }
 
-  /** What the next stage reads, after the programs of this stage. */
+  /** The upstream of the next stage. `programs` are those of this stage. */
   after(programs: readonly Program[]): Upstream<Program> {
     for (const program of programs)
       if (!this.#sources.has(program.name)) this.#sources.set(program.name, { stage: this.#stage, program });

@@ -1,18 +1,18 @@
 import { hasOption, operandsOf, subcommandOf, valuesOfOption } from "../commands/arguments.ts";
 import type { Invocation } from "../shell-reader/invocation.ts";
 
-/** Programs that download a package that their first operand names, and run it. */
+/** Programs that download and run the package in their first operand. */
 const RUNNERS = /^(?:npx|pnpx|bunx|uvx|pipx|uv)$/;
-/** Their verbs that run a package, where they have verbs. */
+/** The verbs that run a package, for programs that have verbs. */
 const RUNNER_VERBS: Readonly<Record<string, RegExp>> = { pipx: /^(?:run|install|inject)$/, uv: /^tool$/ };
-/** Well-known names that belong to the tools of projects, so that text of a stranger gains nothing by naming them. */
+/** Well-known tools of projects. An attacker gains nothing by making the agent run one of them. */
 const PROJECT_TOOLS =
   /^(?:tsc|tsx|ts-node|typescript|vue-tsc|svelte-check|vitest|jest|mocha|ava|c8|nyc|playwright|cypress|eslint|prettier|biome|oxlint|stylelint|knip|publint|vite|webpack|rollup|esbuild|tsup|parcel|next|nuxt|astro|ng|nx|turbo|lerna|changeset|husky|lint-staged|concurrently|rimraf|prisma|drizzle-kit|tailwindcss|storybook|typedoc|serve|http-server|nodemon|pytest|ruff|black|mypy|pyright|isort|flake8|pre-commit|tox|nox)$/;
 const SYSTEM_INSTALLERS = /^(?:snap|flatpak|zypper|port|pkg|emerge|choco|winget|scoop)$/;
 /** The name of an image that is not an official one of Docker Hub. */
 const FOREIGN_IMAGE = /^[a-z0-9][\w.-]*(?::\d+)?\/[\w./-]+(?:[:@][\w.:-]+)?$/;
 
-/** Whether a program downloads something that its words name, and runs or installs it. */
+/** Whether a program downloads what its arguments name, and runs or installs it. */
 export function runsNamedPackage({ name, args }: Invocation): boolean {
   const { verb, rest } = subcommandOf(args);
   if (RUNNERS.test(name)) return runsPackage(name, args);
@@ -53,7 +53,7 @@ function runsPackage(name: string, args: readonly string[]): boolean {
   return [...named, first].some((word) => word !== "" && !isProjectTool(word));
 }
 
-/** Options of runners with a value. */
+/** Options of runners that take a value. */
 const VALUED = /^(?:-[pP]|--(?:package|from|with|python|spec|index-url))$/;
 
 function isProjectTool(word: string): boolean {

@@ -5,7 +5,7 @@ import { findTaintedEffects } from "./tainted-call.ts";
 
 const FACTS = { home: "/home/ann", cwd: "/home/ann/project", hermesHome: "/home/ann/.hermes" };
 
-/** What a command would do that needs an answer in a tainted conversation. */
+/** The effects of a command that need an answer in a tainted conversation. */
 function usesOf(text: string): readonly string[] {
   const reading = readCommand(text, FACTS);
   if ("unreadable" in reading) throw new Error(`cannot be read: ${text}`);
@@ -67,6 +67,27 @@ it.each([
     "git remote add q https://evil.example",
   ],
   ...[
+    "git pull",
+    "git -C sub pull --rebase",
+    "git pull origin pull/7/head",
+    "git fetch origin && git merge origin/main",
+    "git merge FETCH_HEAD",
+    "git merge",
+    "git rebase @{u}",
+    "git rebase",
+    "git reset --hard origin/main",
+    "git checkout origin/patch",
+    "git switch -d upstream/patch",
+    "git cherry-pick FETCH_HEAD",
+    "git restore --source=origin/main .",
+    "git worktree add ../x origin/patch",
+    "git fetch origin pull/7/head:fix",
+    "git fetch origin +refs/merge-requests/7/head",
+    "git submodule update --init --recursive",
+    "git remote update",
+    "gh pr checkout 7",
+  ],
+  ...[
     "git -c url.https://evil.example/.insteadOf=x: ls-remote x:r",
     "gh gist create a.txt",
     "gh api -f a=b repos/x",
@@ -124,9 +145,22 @@ it.each([
   ...[
     "git status",
     "git commit -m 'see https://example.com/1'",
-    "git pull",
     "git fetch origin",
+    "git fetch --all --prune",
     "git log --grep=https://x.example",
+  ],
+  ...[
+    "git merge feature",
+    "git merge --abort",
+    "git rebase --continue",
+    "git rebase -i HEAD~3",
+    "git checkout -b fix",
+    "git checkout main",
+    "git cherry-pick abc123",
+    "git reset --hard HEAD~1",
+    "git submodule status",
+    "git diff origin/main",
+    "gh pr diff 7",
   ],
   ...[
     "curl -s http://localhost:3000/health",

@@ -1,12 +1,12 @@
 import type { Finding } from "../commands/classify-command.ts";
 import type { CommandClass } from "../commands/command-classes.ts";
-import { ownCommand } from "../commands/own-program.ts";
+import { hermesCommand } from "../commands/hermes-command.ts";
 import { isSecretFile } from "../commands/sensitive-paths.ts";
 import { formatInvocation, type Invocation } from "../shell-reader/invocation.ts";
 import type { CommandReading } from "../shell-reader/read-command.ts";
 import { findSending, setsProxy } from "./network-programs.ts";
 
-/** What a call would do that needs an answer as long as the conversation contains untrusted text. */
+/** The kinds of effects that need an answer while the conversation contains untrusted text. */
 export type TaintedUse = "send" | "credentials" | "memory";
 
 export interface TaintedEffect {
@@ -15,7 +15,7 @@ export interface TaintedEffect {
   readonly effect: string;
 }
 
-/** The built-in classes that send something, read or change credentials, or outlive the session. */
+/** The built-in classes that send something, use credentials, or affect later sessions. */
 const CLASSES: Partial<Readonly<Record<CommandClass, TaintedUse>>> = {
   "data-upload": "send",
   "remote-shell": "send",
@@ -35,17 +35,17 @@ const CLASSES: Partial<Readonly<Record<CommandClass, TaintedUse>>> = {
   "startup-file-write": "memory",
   "scheduled-task": "memory",
 };
-/** Files that tell agents in later sessions, or git in later commands, what to do. */
+/** Files that instruct agents in later sessions, or that git runs in later commands. */
 const AGENT_FILES =
   /\/\.git\/(?:hooks\/|config$)|\/\.husky\/|\/(?:AGENTS|CLAUDE|GEMINI|HERMES|SOUL|MEMORY|SKILL)\.md$|\/\.hermes\.md$|\/\.cursorrules$|\/\.cursor\/rules\/|\/copilot-instructions\.md$|\/(?:memories|skills)\//i;
 
-/** Whether a command of Hermes writes what the agent of a task reads. */
+/** Whether a command of Hermes writes text that the agent of a task will read. */
 function givesWork(invocation: Invocation): boolean {
-  const { noun, verb = "" } = ownCommand(invocation) ?? {};
+  const { noun, verb = "" } = hermesCommand(invocation) ?? {};
   return noun === "kanban" && /^(?:create|import|plan|edit|comment|decompose|specify|attach)$/.test(verb);
 }
 
-/** What a call would do that text of a stranger must not decide. */
+/** The effects of a call that untrusted text must not bring about without an answer. */
 export function findTaintedEffects(call: {
   readonly tool: string;
   readonly readings: readonly Pick<CommandReading, "invocations" | "variables">[];

@@ -9,9 +9,9 @@ export interface UntrustedSources {
   list(): readonly string[];
   /** A source is a name for display, such as an address or a command. */
   add(source: string): void;
-  /** Replaces everything by what is stored, when a turn starts. Sources that are not stored yet stay. */
+  /** Replaces the stored sources, when a turn starts. Sources that are not stored yet are kept. */
   load(stored: readonly string[]): void;
-  /** The sources that the next event has to store. */
+  /** Returns the sources that are not stored yet, and marks them as stored. The caller stores them with its next event. */
   takeNew(): readonly string[];
 }
 

@@ -7,8 +7,8 @@ interface Body {
 }
 
 /**
- * Hashes a prompt: the tools, the system prompt, then each message of the sent body. While the conversation only grows,
- * the list of a later request starts with the list of an earlier one.
+ * Hashes a prompt: the tools, the system prompt, then each message of the sent body. As long as the conversation only grows, the
+ * hashes of an earlier request are the first ones of every later request.
  */
 export function prefixHashes(bodyText: string): string[] {
   const { tools, system, messages = [] } = JSON.parse(bodyText) as Body;

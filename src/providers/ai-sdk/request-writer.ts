@@ -12,8 +12,8 @@ export interface SdkRequest {
 const WRITTEN = new Error("the request is written");
 
 /**
- * Uses the SDK only to write a request, because it knows the requirements of each model of its vendor. Sending and
- * reading are done here, because an unknown event type must not end an answer.
+ * Uses the SDK only to write a request, because it implements the requirements of each of its vendor's models. The caller sends
+ * the request and reads the answer itself, because with the SDK an unknown event type would end the answer.
  */
 export function writeSdkRequest(
   connect: (fetch: Fetch) => LanguageModelV3,

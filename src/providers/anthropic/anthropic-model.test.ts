@@ -27,7 +27,7 @@ describe("anthropic against a failing server", () => {
 });
 
 describe("anthropic on the wire", () => {
-  it("M2: a failed attempt reports the tokens that the server counted, and only valid counts", async () => {
+  it("M2: a failed attempt reports the tokens that the server counted, except for invalid counts", async () => {
     const events = (reason: string | undefined) =>
       [
         { type: "message_start", message: { usage: { input_tokens: 12, cache_read_input_tokens: 0.5 } } },

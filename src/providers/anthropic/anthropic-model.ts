@@ -8,7 +8,7 @@ import type { WrittenRequest } from "../wire/stream-call.ts";
 import { withThinkTags } from "../wire/think-tags.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { type CacheTtl, withCacheMarkers } from "./cache-markers.ts";
-import { outputLimitOf, type Thinking, thinkingOf } from "./claude-model.ts";
+import { outputLimitOf, type Thinking, thinkingOf } from "./claude-versions.ts";
 import { createMessageReader } from "./message-answer.ts";
 
 export interface AnthropicOptions extends WireOptions {
@@ -26,7 +26,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
       createAnthropic({
         // Other clients of this format expect an address without a version, so add a missing one.
         baseURL: /\/v\d+$/.test(base) ? base : `${base}/v1`,
-        // Never undefined: the SDK would send the key of the environment to this address.
+        // Never undefined, or the SDK would send a key from the environment to this address.
         apiKey: apiKey ?? "",
         // Compression would only delay the pieces of the stream.
         headers: { "accept-encoding": "identity", ...options.headers },
@@ -98,7 +98,7 @@ const LOWEST_LIMIT = 1_000;
 const NAMES_LIMIT =
   /max[_ ](?:output[_ ]|completion[_ ])?tokens|maximum (?:allowed )?number of output tokens|requested \d+ output tokens/i;
 
-/** A lower output limit to retry with, if a server refused a request because of its limit. */
+/** The lower output limit for another attempt, if the server refused the limit of the request. */
 function findLowerLimit({ kind, message }: ModelFailure, requested: number): number | undefined {
   if ((kind !== "refused" && kind !== "too-long") || !NAMES_LIMIT.test(message)) return undefined;
   const sum = /(?<prompt>\d+) \+ \d+ > (?<window>\d+)/;

@@ -11,7 +11,7 @@ import {
 import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
 
-/** Stop reasons; a reason that is not listed becomes `other`. */
+/** The meaning of the vendor's stop reasons; all others mean `other`. */
 const FINISH: Readonly<Record<string, FinishPart["reason"]>> = {
   end_turn: "stop",
   stop_sequence: "stop",
@@ -47,7 +47,7 @@ export function createMessageReader(): AnswerReader {
   const count = (counted: unknown): void => {
     if (!isJsonObject(counted)) return;
     for (const [name, value] of Object.entries(counted)) {
-      // Some servers report the prompt's tokens in the first event, some in the last, and some send 0 in the other one.
+      // Servers report the tokens of the prompt in the first or in the last event; some send 0 in the other one.
       const tokens = findCount(value);
       if (tokens !== undefined) usage.set(name, Math.max(tokens, usage.get(name) ?? 0));
       else if (name === "output_tokens_details") count(value);

@@ -1,5 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import { openDeadline } from "../../lib/time/deadline.ts";
 
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -87,7 +87,7 @@ test("B1: Ollama is asked for the window of each model: the loaded window, else 
   expect(asked).toContain("POST /api/show");
 });
 
-test("B2: a local server that is not Ollama still gives its names", async () => {
+test("B2: a local server that is not Ollama still lists its models' names", async () => {
   const { models } = await fetchFrom({ "/v1/models": { data: [{ id: "m" }] } });
   expect(models).toMatchObject([{ name: "m" }]);
 });
@@ -121,7 +121,7 @@ test.each(BAD)("B2: a server that %s gives a problem, not a list", async (_, res
   expect(problem).not.toContain("secret-key");
 });
 
-test("B2: a server that never stops sending is cut off", async () => {
+test("B2: a list without end is cut off", async () => {
   const bytes = randomBytes(1024 * 1024).toString("base64");
   const { problem } = await fetchFrom({
     "/v1/models": (response: ServerResponse) => {

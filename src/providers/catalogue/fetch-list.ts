@@ -1,4 +1,4 @@
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import { isLocalAddress } from "../failures/timeouts.ts";
 import { splitQuery } from "../routes/address.ts";
 import type { ApiMode } from "../routes/profiles.ts";
@@ -7,7 +7,7 @@ import { fetchJson, unlisted } from "./fetch-json.ts";
 import { fetchOllamaModels } from "./ollama-models.ts";
 import { type ListedModel, parseModelList } from "./parse-list.ts";
 
-/** Asks the server of a route for its models. Throws `models-unlisted` or `http-failed`. */
+/** Fetches the list of models from the server of a route. Throws `models-unlisted` or `http-failed`. */
 export async function fetchModelList(
   route: Route,
   http: HttpClient,
@@ -28,7 +28,7 @@ export async function fetchModelList(
 interface ListFormat {
   keyHeader(key: string): Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The parameter for the number of entries; without it, the first answer has all of them. */
+  /** The parameter for the number of entries. Formats without one return all entries at once. */
   readonly countParameter?: string;
 }
 

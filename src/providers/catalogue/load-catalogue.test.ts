@@ -61,7 +61,7 @@ async function openLab({ model = {}, providers = {}, env = {} }: Given) {
   };
 }
 
-test("B2: a recent list is used, an old one is replaced, and an old one is better than none or than the data file", async () => {
+test("B2: a recent list is used, and an old one replaced; if that fails, the old one is used before the data file", async () => {
   await using lab = await openLab({ env: { ANTHROPIC_API_KEY: "k" } });
   const load = async (use: CatalogueRequest["use"] = "recent") => {
     const [group] = await lab.load({ use });
@@ -87,7 +87,7 @@ test("B2: a recent list is used, an old one is replaced, and an old one is bette
   lab.takeAsked();
   expect((await load("stored")).names).toEqual(["two"]);
   expect(lab.takeAsked()).toEqual([]);
-  // A clock that was turned back does not make a list of the future recent.
+  // After the clock is turned back, a list with a time in the future does not count as recent.
   lab.lists.set("anthropic", [{ name: "three" }]);
   await load("fresh");
   await lab.clock.advance(-10 * HOUR_MS);
@@ -176,7 +176,7 @@ test("B2: a list that cannot be stored is shown", async () => {
   expect(group?.problem?.message).toContain("cache");
 });
 
-test("B1: a local server is asked once for the window of its model, and not again after a failure", async () => {
+test("B1: the window of a local server's model is requested once, even if that fails", async () => {
   await using lab = await openLab({ model: { base_url: "http://127.0.0.1:1/v1", default: "qwen3" } });
   const window = async () => {
     const { contextTokens, contextSource } = await lab.route();
@@ -196,7 +196,7 @@ test("B1: a local server is asked once for the window of its model, and not agai
   expect(lab.takeAsked()).toEqual([]);
 });
 
-test("B1: a provider on the internet is not asked, but its stored list counts", async () => {
+test("B1: for the window of a provider on the internet only its stored list is used, without a request", async () => {
   await using lab = await openLab({ model: { default: "openrouter:a/b" }, env: { OPENROUTER_API_KEY: "k" } });
   expect(await lab.route()).toMatchObject({ contextTokens: 128_000, contextSource: "default" });
   expect(lab.takeAsked()).toEqual([]);

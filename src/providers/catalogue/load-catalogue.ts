@@ -14,7 +14,7 @@ export interface CatalogueParts extends ListParts {
 }
 
 export interface CatalogueRequest {
-  /** Only this provider; its server is asked even where a request without a name asks only local servers. */
+  /** Only this provider. Its server is asked even if the current model is local. */
   readonly provider?: string | undefined;
   readonly use: ListUse;
   /** Whether providers without a key are included. */
@@ -26,9 +26,9 @@ export interface ProviderModels {
   readonly provider: string;
   /** Undefined if the provider cannot be used, because it has no key or no address. */
   readonly route: Route | undefined;
-  /** When the server gave its list; undefined if it never has. */
+  /** When the list was fetched from the server; undefined if that never succeeded. */
   readonly listedAt: number | undefined;
-  /** Why the server gave no new list. */
+  /** Why no new list could be fetched. */
   readonly problem: AppError | undefined;
   readonly models: readonly CatalogueEntry[];
 }
@@ -56,7 +56,7 @@ export async function loadCatalogue(
       route.provider === request.provider ||
       Object.hasOwn(settings.providers, route.provider) ||
       !isLocalAddress(route.baseUrl);
-    // A preset for a local server says nothing about whether this machine has one.
+    // A preset for a local server does not mean that such a server runs here.
     if (list?.fetchedAt === undefined && !isExpected) return undefined;
     return {
       provider: route.provider,

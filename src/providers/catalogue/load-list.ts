@@ -8,13 +8,13 @@ export interface ListParts {
   readonly cache: ModelCache;
   readonly ttlMs: number;
   readonly clock: Pick<Clock, "now">;
-  /** Asks the server of a route for its models; throws an AppError if it gives no list. */
+  /** Fetches the list of models from the server of a route; throws an AppError if it cannot. */
   fetchList(route: Route, signal: AbortSignal): Promise<readonly ListedModel[]>;
 }
 
 /**
- * `stored` asks no server. `recent` asks if the stored list is older than its time to live, and `once` only if no attempt was
- * made in that time either. `fresh` always asks.
+ * When the server is asked. `stored`: never. `recent`: if the stored list is older than its time to live. `once`: the same, but
+ * not again within that time after a failed attempt. `fresh`: always.
  */
 export type ListUse = "stored" | "recent" | "once" | "fresh";
 
@@ -24,7 +24,7 @@ export interface LoadedList {
   readonly problem: AppError | undefined;
 }
 
-/** Loads the list of one server: an old list is better than none, and a server that gives none is a problem, not a failure. */
+/** Loads the list of one server. If no new list can be fetched, returns the old one, if any, and the problem. */
 export async function loadList(
   { cache, ttlMs, clock, fetchList }: ListParts,
   route: Route,

@@ -8,7 +8,7 @@ import { BUNDLED_DATA } from "./model-data.ts";
 const SERVER = { provider: "lab", baseUrl: "http://127.0.0.1:1/v1" };
 const LIST = { fetchedAt: 5, failedAt: undefined, models: [{ name: "m", contextTokens: 8 }] };
 
-test("a list and a window belong to one provider, address and model, in private files", async () => {
+test("lists and windows are stored per provider, address and model, in private files", async () => {
   await using folder = await tempFolder();
   const cache = createModelCache(folder.path);
   await cache.saveList(SERVER, LIST);

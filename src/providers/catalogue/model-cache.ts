@@ -5,9 +5,9 @@ import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../lib/fi
 import { BUNDLED_DATA, type ModelData } from "./model-data.ts";
 import { fieldsOf, firstCount, type ListedModel } from "./parse-list.ts";
 
-/** The list of a server as it was stored, or the time of the attempt that failed. */
+/** The stored list of a server, and the time of an attempt that failed since. */
 export interface StoredList {
-  /** Undefined if the server has never given a list. */
+  /** Undefined if no list was ever fetched. */
   readonly fetchedAt: number | undefined;
   readonly failedAt: number | undefined;
   readonly models: readonly ListedModel[];
@@ -19,7 +19,7 @@ interface Server {
   readonly baseUrl: string;
 }
 
-/** What is known about models from earlier answers, in the folder `cache/models` of the home. A damaged file counts as missing. */
+/** Facts about models from earlier answers of servers, in `cache/models` of the home. A damaged file counts as missing. */
 export interface ModelCache {
   loadList(server: Server): Promise<StoredList | undefined>;
   saveList(server: Server, list: StoredList): Promise<void>;

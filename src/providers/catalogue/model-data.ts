@@ -30,7 +30,7 @@ export function findNativeModel(data: ModelData, model: string): ModelFacts | un
   return undefined;
 }
 
-/** The names that aggregators have for the vendors among our providers. */
+/** The names that aggregators use for vendors that are providers of ours. */
 const VENDORS: ReadonlyMap<string, string> = new Map([
   ["anthropic", "anthropic"],
   ["openai", "openai-api"],

@@ -19,7 +19,7 @@ test.each([
 });
 
 test.each([["gpt-5.1"], ["gpt-6"], ["gpt-5-max"], ["claude-opus-4-5"], ["llama"], ["x"]])(
-  "B3: %j may be a model of its own",
+  "B3: %j is not taken for a misspelling",
   (typed) => {
     expect(findNearName(typed, KNOWN)).toBeUndefined();
   },

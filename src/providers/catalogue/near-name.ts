@@ -19,7 +19,7 @@ export function requireKnownName(
   const isOwnAddress = isSameServer(baseUrl, findProfile(profile)?.baseUrl);
   const known = isOwnAddress ? [...knownModels(data, profile).keys()] : [];
   const listedNames = mergeModels(settings, data, route, listed).map(({ name }) => name);
-  // Ollama adds the tag itself.
+  // Ollama adds the tag `latest` to a name without one.
   const untagged = listedNames.map((name) => name.replace(/:latest$/, ""));
   const names = new Set([...untagged, ...listedNames, ...known]);
   if (names.has(model)) return;

@@ -1,5 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import type { Route } from "../routes/resolve-route.ts";
 import { fetchJson } from "./fetch-json.ts";
 import type { ModelFacts } from "./model-facts.ts";
@@ -44,7 +44,7 @@ function namesIn(models: unknown): string[] {
     .filter((name) => typeof name === "string");
 }
 
-/** Parses the answer of `/api/show`: a window that the model file sets is used instead of the largest one. */
+/** Parses the answer of `/api/show`. A window that the model file sets takes precedence over the largest possible one. */
 function parseShown({ model_info: info, parameters, capabilities }: ReturnType<typeof fieldsOf>): ModelFacts {
   const [, configured] = /^num_ctx\s+(\d+)\s*$/m.exec(String(parameters ?? "")) ?? [];
   const largest = Object.entries(fieldsOf(info)).find(([name]) => name.endsWith(".context_length"))?.[1];

@@ -12,8 +12,8 @@ const MAX_NAME = 200;
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Parses the list of models of any server: the formats differ in the names of their fields only. Returns undefined for a body
- * that is not such a list; entries without a usable name are skipped.
+ * Parses the list of models of any server; the formats differ only in the names of their fields. Returns undefined if the body is
+ * no such list; entries without a usable name are skipped.
  */
 export function parseModelList(body: unknown): ListedModel[] | undefined {
   const { data, models } = fieldsOf(body);
@@ -29,7 +29,7 @@ export function parseModelList(body: unknown): ListedModel[] | undefined {
 function parseEntry(entry: Fields): ListedModel | undefined {
   const id = [entry["id"], entry["name"], entry["model"]].find((value) => typeof value === "string");
   const name = String(id ?? "").replace(/^models\//, ""); // Google's names are paths
-  // A name that cannot be typed, or that would change the terminal, is of no use.
+  // Skip names that cannot be typed or that would change the terminal.
   if (name === "" || name.length > MAX_NAME || /[\s\p{Cc}\p{Cf}]/u.test(name)) return undefined;
   const { architecture, capabilities, supported_parameters: parameters } = entry;
   const { supportedGenerationMethods: methods } = entry;
@@ -65,7 +65,7 @@ function parsePrice(pricing: Fields): ModelPrice | undefined {
   const perMillion = (...names: readonly string[]): number | undefined => {
     const text = names.map((name) => pricing[name]).find((value) => typeof value === "string");
     const value = text === undefined || text === "" ? Number.NaN : Number(text) * 1_000_000;
-    return value >= 0 && value < 100_000 ? Number(value.toPrecision(10)) : undefined; // a negative price means: it varies
+    return value >= 0 && value < 100_000 ? Number(value.toPrecision(10)) : undefined; // a negative price stands for a variable one
   };
   const input = perMillion("prompt", "input");
   const output = perMillion("completion", "output");

@@ -1,6 +1,6 @@
 import type { Model } from "../provider.ts";
 
-/** Reports every window that the server states in a failure. */
+/** Wraps a model so that every window that its server states in a failure is reported. */
 export function withStatedWindows(model: Model, onStated: (tokens: number) => Promise<void>): Model {
   return {
     ...model,

@@ -6,15 +6,15 @@ import { loadList } from "./load-list.ts";
 import { resolveFacts } from "./model-facts.ts";
 import { hasColon, requireKnownName, requireListed } from "./near-name.ts";
 
-/** What a conversation asks the catalogue. */
+/** The part of the catalogue that conversations use. */
 export interface RouteCatalogue {
-  /** Adds what is known about the model. If the user has named it, a name that is nearly right is `model-unknown`. */
+  /** Adds the known facts about the model. Throws `model-unknown` if the user probably misspelt its name. */
   complete(route: Route, typed: TypedName, signal: AbortSignal): Promise<Route>;
   /** Remembers the window that the server stated in an error. */
   rememberWindow(route: Route, tokens: number): Promise<void>;
 }
 
-/** What the user has typed as the model of this run; without a provider, `x:y` may be a model or a provider that does not exist. */
+/** The model that the user typed for this run. Without a provider, `x:y` may be a model, or a provider that does not exist. */
 export interface TypedName {
   readonly model: string | undefined;
   readonly provider: string | undefined;
@@ -29,7 +29,7 @@ export function createRouteCatalogue(parts: CatalogueParts): RouteCatalogue {
       if (route.apiMode === "scripted") return route;
       const [statedTokens, data] = await Promise.all([cache.loadStatedWindow(route), cache.loadData()]);
       const isWindowKnown = (route.configured.contextTokens ?? statedTokens) !== undefined;
-      // A local server is asked before its first use: it decides itself how large the window of a model is.
+      // A local server is asked before its first use, because only it knows how large it makes the window.
       const isAmbiguous = typed.provider === undefined && typed.model === route.model && hasColon(route);
       const use = !isAmbiguous && (isWindowKnown || !isLocalAddress(route.baseUrl)) ? "stored" : "once";
       const { list } = await loadList(parts, route, use, signal);
@@ -49,7 +49,7 @@ export function createRouteCatalogue(parts: CatalogueParts): RouteCatalogue {
       try {
         await cache.saveStatedWindow(route, tokens);
       } catch (error) {
-        if (!(error instanceof AppError)) throw error; // on a full disk, the server states its window again next time
+        if (!(error instanceof AppError)) throw error; // for instance on a full disk; the server will state its window again
       }
     },
   };

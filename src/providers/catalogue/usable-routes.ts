@@ -29,7 +29,7 @@ export function listUsableRoutes(settings: RouteSettings, variable: Variable): R
   );
 }
 
-/** The route to a provider for a request that is not about a particular model; undefined if it lacks a key or an address. */
+/** The route to a provider for requests without a particular model; undefined if a key or an address is missing. */
 export function findProviderRoute(
   settings: RouteSettings,
   provider: string,
@@ -38,7 +38,7 @@ export function findProviderRoute(
   return unlessRefused(() => resolveRoute(settings, { provider, model: "any" }, variable));
 }
 
-/** `model.base_url` belongs to the current model: no other provider must be asked at that address. */
+/** `model.base_url` belongs to the current model: other providers must not be sought at that address. */
 function withoutModelAddress(settings: RouteSettings): RouteSettings {
   return {
     ...settings,

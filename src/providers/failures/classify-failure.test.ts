@@ -24,7 +24,7 @@ it.each(FAILURE_ROWS)("%s is %s", (_, kind, trouble) => {
   expect(failure.message).not.toMatch(/sk-secret|<h1>/);
 });
 
-it("every kind of failure has a sign", () => {
+it("every kind of failure is recognised", () => {
   expect(new Set(FAILURE_ROWS.map(([, kind]) => kind))).toEqual(new Set(Object.keys(FAILURE_KINDS)));
 });
 
@@ -111,7 +111,7 @@ describe("thrown errors", () => {
 describe("hints", () => {
   const keyHint = "Store it.";
 
-  it("a server that requires a key and got none is not reported to have refused a key", () => {
+  it("if no key was sent, the message does not say that a key was refused", () => {
     const trouble = http(401, says("Missing bearer"));
     expect(classifyFailure(trouble, { ...context, keyHint })).toMatchObject({
       kind: "auth",
@@ -138,7 +138,7 @@ describe("hints", () => {
     expect(classifyFailure(http(429, "", { retryAfter: "5" }), context).hint).toContain("Wait a little");
   });
 
-  it("a refusal without a reason refers to no message, and one about a field of the request names the field", () => {
+  it("a refusal without a reason does not refer to a message, and one about a field of the request names the field", () => {
     const bare = classifyFailure(http(400, '{"error":null}'), context);
     expect(bare).toMatchObject({ kind: "refused", hint: expect.stringContaining("gave no reason") });
     const detail = [{ loc: ["body", "stream_options"], msg: "Extra inputs are not permitted" }];

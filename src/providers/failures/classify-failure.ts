@@ -51,7 +51,7 @@ export type ClassifiedFailure = Pick<
   "kind" | "message" | "hint" | "status" | "retryAfterMs" | "windowTokens"
 >;
 
-/** Converts trouble to a failure: its kind decides whether to retry, its message and hint are for the user. */
+/** Converts trouble to a failure, whose kind decides about retries and whose message and hint are for the user. */
 export function classifyFailure(trouble: RequestTrouble, context: FailureContext): ClassifiedFailure {
   switch (trouble.type) {
     case "aborted":
@@ -114,7 +114,7 @@ function classifyAnswer(answer: HttpTrouble, context: FailureContext): Classifie
   return classifyVendorError(vendor, { status, stated: status }, retryAfterMs, context);
 }
 
-/** An error in an answer that began with success. Only a number that the error itself contains is shown. */
+/** An error within an answer whose status was a success. A status is shown only if the error contains one. */
 function classifyWithoutStatus(vendor: VendorError, context: FailureContext): ClassifiedFailure {
   const { status = 500, statedStatus: stated } = vendor;
   return classifyVendorError(vendor, { status, stated }, vendor.retryAfterMs, context);

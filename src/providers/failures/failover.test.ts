@@ -166,7 +166,7 @@ describe("A7: the action for each kind of failure, with two keys and a fallback"
 });
 
 describe("A7: key pools", () => {
-  it("skips a key for as long as its error says, in every process, and one server's errors never affect another's keys", async () => {
+  it("skips a key for as long as its error says, in every process; errors of one server never affect the keys of another", async () => {
     const limited = { kind: "rate-limited", status: 429 } as const;
     const cooldowns: readonly [readonly Failing[], number][] = [
       [[limited, limited], HOUR],
@@ -188,7 +188,7 @@ describe("A7: key pools", () => {
     }
   });
 
-  it("uses a sole key again although it cools down, and never skips it for an hour", async () => {
+  it("uses the only key of a provider even while it cools down", async () => {
     await using lab = await openLab(
       { "a K1": ["auth"], b: [] },
       { primary: routeOf("a", ["k1"]), fallbacks: chain(routeOf("b")) },
@@ -212,7 +212,7 @@ describe("A7: key pools", () => {
     expect((await alone.turn()).asked).toEqual(["a K1"]);
   });
 
-  it("M6: a provider without a key that refuses does not stop another one on the same host", async () => {
+  it("M6: a refusal by a provider without a key does not stop another provider on the same host", async () => {
     const at = (provider: string) =>
       routeOf(provider, [], { baseUrl: `https://gateway.test/${provider}/v1` });
     await using lab = await openLab({ a: ["auth"] }, { primary: at("a"), fallbacks: chain(at("b")) });
@@ -285,7 +285,7 @@ describe("A7: fallback", () => {
     );
   });
 
-  it("skips the entry that is the model of the session itself", async () => {
+  it("skips an entry that names the model of the session", async () => {
     const fallbacks = chain(routeOf("a"), routeOf("a", ["other"]), routeOf("b"));
     await using lab = await openLab({ a: ["not-found"], "a OTHER": ["auth"] }, { fallbacks });
     expect((await lab.turn()).asked).toEqual(["a", "a OTHER", "b"]);
@@ -305,10 +305,10 @@ describe("A7: fallback", () => {
     await using down = await openLab({ a: [busy], b: [busy, "refused"] }, { fallbacks: chain(routeOf("b")) });
     await down.turn();
     await down.clock.advance(HOUR - MINUTE);
-    expect((await down.turn()).asked).toEqual(["a"]); // all cool down, so the model of the session is asked
+    expect((await down.turn()).asked).toEqual(["a"]); // all cool down, so the model of the session gets the request
   });
 
-  it("reports that the model of the session was not asked if the fallback fails as well", async () => {
+  it("if the fallback fails too, reports that the model of the session got no request", async () => {
     await using lab = await openLab({ a: ["auth"], b: [] }, { fallbacks: chain(routeOf("b")) });
     await lab.turn();
     lab.failing("b", "refused");
@@ -342,7 +342,7 @@ describe("A7: fallback", () => {
     });
   });
 
-  it("is not used at an unknown price when the cost is limited, nor after text that the user has read", async () => {
+  it("is not used if its price is unknown and the cost is limited, nor after the user has read a part of the answer", async () => {
     const unpriced = routeOf("b", [], { price: undefined });
     await using lab = await openLab({ a: ["quota"] }, { fallbacks: chain(unpriced, routeOf("c")) });
     expect((await lab.turn({ isCostLimited: true })).asked).toEqual(["a", "c"]);

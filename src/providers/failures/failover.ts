@@ -43,7 +43,7 @@ export interface TurnStart {
   readonly isCostLimited: boolean;
 }
 
-/** A model that retries, then uses another key of its provider, then the next model of the chain. Closes their connections. */
+/** A model that first retries, then switches to another key of its provider, then to the next model of the chain. */
 export interface FailoverModel extends Omit<Model, "stream">, AsyncDisposable {
   /** The first request of the turn goes to the primary route, unless all its keys cool down and a fallback is ready. */
   startTurn(start: TurnStart): void;
@@ -61,14 +61,14 @@ export interface FailoverModel extends Omit<Model, "stream">, AsyncDisposable {
 export async function openFailover(options: FailoverOptions): Promise<FailoverModel> {
   const { primary, states, clock } = options;
   const chain = createRouteChain(options);
-  /** With one key and no chain there is nothing to choose. */
+  /** Whether there is another key or a fallback to switch to. */
   const hasChoice = options.fallbacks.length > 0 || primary.keys.length > 1;
   let current = await chain.open(0, primary);
-  let start: TurnStart | undefined; // until the first request of the turn
+  let start: TurnStart | undefined; // set until the first request of the turn
   let isCostLimited = false;
-  let skipped: Tried[] = []; // what the turn did not start with
-  let used: Candidate | undefined; // whose use was recorded in this turn
-  let accepted: Candidate | undefined; // whose cooldown has ended in this turn
+  let skipped: Tried[] = []; // the candidates that cooled down at the start of the turn
+  let used: Candidate | undefined; // the candidate whose use was recorded in this turn
+  let accepted: Candidate | undefined; // the candidate whose cooldown was ended in this turn
   let recording: Promise<unknown> = Promise.resolve();
 
   /** Chooses the route at the start of a turn. Returns the switch if the last request of the session went elsewhere. */
@@ -197,7 +197,7 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
         await startCooldown(current, failure, signal);
         failures.push(failure);
         tried.push({ name: formatRoute(nameOf(route)), message: failure.message });
-        // What one fallback cannot do, for instance because its window is small, the next one may do.
+        // The next fallback may manage what this one cannot, for instance if its window is too small.
         const maySwitch = index > 0 ? failure.kind !== "aborted" : FAILURE_KINDS[failure.kind].fallsBack;
         const next =
           maySwitch && !signal.aborted && mayRepeat(failure, options.showsText)
@@ -232,13 +232,13 @@ function nameOf({ provider, model, keySource }: Route): RouteName {
   return { provider, model, keySource };
 }
 
-/** Requests of earlier versions have no key source, which then counts as the same. */
+/** Requests that earlier versions stored have no key source; they count as made with the same key. */
 function isSameRoute(from: RouteName, to: RouteName): boolean {
   const isSameKey = from.keySource === undefined || from.keySource === to.keySource;
   return from.provider === to.provider && from.model === to.model && isSameKey;
 }
 
-/** One failure that names everything that was tried. Its kind is that of the first one: the model that the user chose. */
+/** One failure that names everything that was tried. It has the kind of the first failure, which is that of the chosen model. */
 function summarise(failures: readonly ModelFailure[], tried: readonly Tried[]): ModelFailure {
   const [first] = failures;
   const last = failures.at(-1);

@@ -15,7 +15,7 @@ const PHRASES = [
 const LEAST = 512;
 const MOST = 100_000_000;
 
-/** The context window that an error states; undefined if it states none. Nothing is ever guessed. */
+/** The context window that an error states; undefined if it states none. */
 export function findStatedWindow(text: string): number | undefined {
   for (const phrase of PHRASES) {
     const tokens = Number(phrase.exec(text)?.[1]?.replace(/[,_]/g, ""));

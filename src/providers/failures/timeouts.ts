@@ -15,7 +15,7 @@ export function isLocalAddress(url: string): boolean {
   return LOCAL_NAME.test(hostname) || PRIVATE_ADDRESS.test(hostname);
 }
 
-/** The time limits for a server without configured ones. */
+/** The default time limits for a server. */
 export function defaultTimeouts(baseUrl: string, apiMode: string): RequestTimeouts {
   return {
     staleMs: isLocalAddress(baseUrl) ? 900_000 : 180_000,

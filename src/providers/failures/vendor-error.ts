@@ -88,7 +88,7 @@ function flatten(value: unknown): { text: string; codes: (string | number)[] } {
   return { text: texts.join(": "), codes: [...inner.codes, ...upstream.codes, ...codes] };
 }
 
-/** The upstream provider's error, which a router itself only reports as "Provider returned error". */
+/** The error of the upstream provider; the router's own message is only "Provider returned error". */
 function rawOf(metadata: unknown): unknown {
   if (typeof metadata !== "object" || metadata === null || !("raw" in metadata)) return undefined;
   return typeof metadata.raw === "string" ? parseOrText(metadata.raw) : metadata.raw;

@@ -80,7 +80,7 @@ async function run(
 describe("A7: retries", () => {
   const TEMPORARY = ["unreachable", "stalled", "cut", "unavailable", "rate-limited", "malformed", "empty"];
   it.each(Object.keys(FAILURE_KINDS) as FailureKind[])(
-    "a request that failed as %s is sent again only if the failure is temporary",
+    "a request is sent again only after a temporary failure: %s",
     async (kind) => {
       const isTemporary = TEMPORARY.includes(kind);
       const { attempts, last } = await run([failure(kind)]);
@@ -96,7 +96,7 @@ describe("A7: retries", () => {
     expect(attempts).toBe(4);
   });
 
-  it("randomizes the waits, and never waits longer than 30 seconds unless the provider asks for it", async () => {
+  it("randomizes the waits, and waits longer than 30 seconds only if the provider asks for it", async () => {
     const many = Array.from({ length: 8 }, () => failure("unavailable"));
     const { waits } = await run(many, { maxRetries: 8, random: 0.5 });
     expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 22_500, 22_500, 22_500]);
@@ -118,7 +118,7 @@ describe("A7: retries", () => {
     expect(tooLong).toMatchObject({ attempts: 1, last: { type: "failed" } });
   });
 
-  it("A6: does not retry after shown text, but retries after text that was not shown and after a lost call", async () => {
+  it("A6: does not retry after text that was shown, but after hidden text and after a lost call", async () => {
     const broken = failure("stalled", { sawText: true });
     expect((await run([broken])).attempts).toBe(1);
     expect((await run([broken], { showsText: false })).attempts).toBe(2);

@@ -24,7 +24,7 @@ export interface RetryOptions {
   readonly maxRetries: number;
   /** Whether the user may already have read the text of an attempt when it fails. */
   readonly showsText: boolean;
-  /** Whether another key can be used: then a rate limit is retried once, and only after a short wait. */
+  /** Whether another key can be used. If so, a rate limit is retried only once, and only after a short wait. */
   readonly hasSpareKey?: boolean;
   readonly clock: Clock;
   /** Returns a number from 0 (inclusive) to 1 (exclusive). */
@@ -63,7 +63,7 @@ export function withRetries(
         yield { type: "attempt-failed", failure, retryInMs };
         const stopped = await clock.sleep(retryInMs, signal).then(
           () => false,
-          () => true, // only the signal ends a sleep early
+          () => true, // the sleep ends early only if the signal aborts
         );
         if (stopped || signal.aborted) {
           yield { type: "failed", failure: toAborted(failure) };

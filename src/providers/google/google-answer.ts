@@ -4,7 +4,7 @@ import { findCount, findString, isJsonObject, type JsonObject, parseEvent } from
 import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
 
-/** Finish reasons; a reason that is not listed becomes `other`. */
+/** The meaning of the vendor's finish reasons; all others mean `other`. */
 const FINISH = new Map<string, FinishPart["reason"]>([
   ["STOP", "stop"],
   ["MAX_TOKENS", "length"],

@@ -140,7 +140,7 @@ describe("google on the wire", () => {
     expect(sent).not.toContain("Hm.");
   });
 
-  it("sends an id back that the server gave to a call", async () => {
+  it("sends the id back that the server gave to a call", async () => {
     await using lab = await openLab();
     const call = { type: "tool-call", callId: "a", tool: "terminal", input: "{}" } as const;
     const answer: Message = { role: "assistant", parts: [{ ...call, vendor: { google: { id: "own-1" } } }] };

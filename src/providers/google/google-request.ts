@@ -10,7 +10,7 @@ import { isJsonObject, replayableInput } from "../wire/json-object.ts";
 import { createListBody } from "../wire/list-body.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece, type SerializedPiece } from "../wire/serialized-piece.ts";
-import { needsSignatures, thinkingConfigOf } from "./gemini-model.ts";
+import { needsSignatures, thinkingConfigOf } from "./gemini-thinking.ts";
 import { toGoogleSchema } from "./google-schema.ts";
 
 export interface GoogleRules {
@@ -19,7 +19,7 @@ export interface GoogleRules {
 }
 
 interface CallRules {
-  /** The ids that Google gave to calls; the result of a call without one is found by its position. */
+  /** The ids that Google gave to calls. Google finds the result of a call without an id by its position. */
   readonly ids: Map<string, string>;
   readonly needsSignatures: boolean;
 }
@@ -122,7 +122,7 @@ function toUserParts({ parts }: UserMessage): object[] {
   );
 }
 
-/** Stands for the signature of a call that another model made. */
+/** Replaces the missing signature of a call that another model made. */
 const FOREIGN_SIGNATURE = "skip_thought_signature_validator";
 
 function toModelParts({ parts }: AssistantMessage, calls: CallRules): object[] {
@@ -135,7 +135,7 @@ function toModelParts({ parts }: AssistantMessage, calls: CallRules): object[] {
       if (id !== undefined) calls.ids.set(part.callId, id);
       const args = replayableInput(part.input);
       const functionCall = { ...(id === undefined ? {} : { id }), name: sendableName(part.tool), args };
-      // Of calls that the model made at once, only the first has a signature.
+      // Of several calls in one answer, only the first has a signature.
       const foreign = hasCall || !calls.needsSignatures ? {} : { thoughtSignature: FOREIGN_SIGNATURE };
       written.push({ functionCall, ...foreign, ...signature });
       hasCall = true;

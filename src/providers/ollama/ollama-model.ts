@@ -7,7 +7,7 @@ import { createOllamaWriter, type OllamaRules } from "./ollama-request.ts";
 
 export interface OllamaOptions extends WireOptions, Pick<OllamaRules, "windowTokens"> {}
 
-/** Opens a model behind Ollama's own API: its compatible API cannot set the context window. */
+/** Opens a model behind Ollama's own API, because its OpenAI-compatible one cannot set the context window. */
 export function openOllamaModel(options: OllamaOptions): Model {
   const { name, baseUrl, apiKey } = options;
   const { base, search } = splitQuery(baseUrl);

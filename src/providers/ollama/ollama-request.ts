@@ -61,7 +61,7 @@ function toTool({ name, description, inputSchema }: ToolDefinition) {
   return { type: "function", function: { name, description, parameters: inputSchema } };
 }
 
-/** Only gpt-oss has levels; other models think or do not. */
+/** Only gpt-oss has levels of thinking; other models can only turn it on or off. */
 function toThink(model: string, effort: ReasoningEffort): boolean | string {
   if (effort === "none") return false;
   if (!/gpt-oss/i.test(model)) return true;

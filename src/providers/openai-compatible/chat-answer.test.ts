@@ -135,7 +135,7 @@ describe("server variants of the format", () => {
     ]);
   });
 
-  it("text before a closing think tag is reasoning, and a last event without text loses nothing that was held back", () => {
+  it("text before a closing think tag is reasoning, and a last event without text does not lose text that was held back", () => {
     const end = JSON.stringify({ choices: [{ finish_reason: "stop" }] });
     const thinking = delta({ content: "I think." });
     const { message, events } = read(thinking, delta({ content: "\n</think>a <" }), end);

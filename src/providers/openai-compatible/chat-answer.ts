@@ -20,7 +20,7 @@ interface OpenCall {
   input: string;
 }
 
-/** Finish reasons, lower-cased; a reason that is not listed becomes `other`. */
+/** The meaning of the vendors' finish reasons, lower-cased; all others mean `other`. */
 const FINISH = new Map<string, FinishPart["reason"]>(
   Object.entries({
     stop: "stop stop_sequence end_turn eos",
@@ -41,8 +41,8 @@ const FINISH = new Map<string, FinishPart["reason"]>(
 const ONLY_PART = "0";
 
 /**
- * Reads chat completions. Calls in the older form and details of the reasoning are marked with their provider: only that
- * provider gets them back in that form.
+ * Reads chat completions. Calls in the older form and details of the reasoning are marked with their provider, because only that
+ * provider may get them back in that form.
  */
 export function createChatReader(source: ReasoningSource): AnswerReader {
   const details = createDetailCollector(source);
@@ -173,7 +173,7 @@ function findIndex({ index }: JsonObject): number {
   return typeof index === "number" ? index : 0;
 }
 
-/** Whether a piece without an id starts the next call: the known call is complete, and the piece starts an input. */
+/** Whether a piece without an id starts the next call: the known call is complete, and the piece is the start of an input. */
 function isNext(known: OpenCall, piece: JsonObject): boolean {
   const made = isJsonObject(piece["function"]) ? piece["function"] : {};
   return inputIn(made).trimStart().startsWith("{") && parseObject(known.input) !== undefined;

@@ -186,7 +186,7 @@ describe("A9: cache markers for Claude models behind a router", () => {
   });
 });
 
-it("A10: reasoning details go back unchanged, to the model that they came from only", () => {
+it("A10: reasoning details are sent back unchanged, but only to the model that they came from", () => {
   const details = [{ type: "reasoning.text", text: "Hm.", signature: "c2ln", index: 0 }];
   const vendor = { reasoningDetails: { provider: "old", model: "m", details } };
   const thought: Message = {

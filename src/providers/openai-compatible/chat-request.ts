@@ -1,9 +1,9 @@
 import type { CacheTtl } from "../anthropic/cache-markers.ts";
 import { type AssistantMessage, type Message, NO_TEXT, textOf, type UserMessage } from "../message.ts";
-import { chooseEffort } from "../openai-models.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { parseObject, replayableInput } from "../wire/json-object.ts";
 import { createListBody } from "../wire/list-body.ts";
+import { chooseEffort } from "../wire/openai-efforts.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece } from "../wire/serialized-piece.ts";
 import { addCacheMarkers } from "./chat-cache-markers.ts";
@@ -15,9 +15,9 @@ export interface ChatRules {
   /** Whether earlier reasoning is sent back as `reasoning_content`. */
   readonly replayReasoning: boolean;
   readonly outputLimitField: "max_tokens" | "max_completion_tokens";
-  /** Whether the request asks for token counts; some servers send them unasked and refuse the field. */
+  /** Whether the request asks for token counts. Some servers always send them and refuse the field. */
   readonly asksForUsage: boolean;
-  /** How long the prompt is cached, if the server caches only what is marked. */
+  /** How long the prompt is cached; set if the server caches only marked parts. */
   readonly cacheTtl: CacheTtl | undefined;
   readonly requestOverrides: Readonly<Record<string, unknown>>;
 }

@@ -35,6 +35,20 @@ describe("openai-compatible against a failing server", () => {
 });
 
 describe("openai-compatible on the wire", () => {
+  it("pieces that arrive together are one event, and an error after them does not remove them", async () => {
+    const piece = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+    const body = `${piece("Once")}${piece(" upon")}${piece(" a time")}data: {"error":{"message":"crashed"}}\n\n`;
+    const headers = { "content-type": "text/event-stream" };
+    await using server = await startScriptedServer(
+      { answers: [{ text: "never sent" }] },
+      { misbehave: () => ({ type: "answer", status: 200, body, headers }) },
+    );
+    const model = open(testOptions(server.url));
+    const events = await collect(model.stream(ask("hi"), createTestSignal()));
+    expect(events.slice(1, -1)).toEqual([{ type: "text-delta", text: "Once upon a time" }]);
+    expect(events.at(-1)).toMatchObject({ type: "failed", failure: { kind: "unavailable", sawText: true } });
+  });
+
   const call = (vendor?: object): Message => ({
     role: "assistant",
     parts: [
@@ -115,7 +129,7 @@ describe("openai-compatible on the wire", () => {
     );
   });
 
-  it("asks a server that refuses stream_options without them, and does so from then on", async () => {
+  it("sends requests without stream_options from then on to a server that refuses them", async () => {
     await using server = await startScriptedServer(
       { answers: [{ text: "Hi.", times: 5 }] },
       {

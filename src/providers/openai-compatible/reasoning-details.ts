@@ -13,7 +13,7 @@ export interface ReasoningSource {
 const PIECES = ["text", "summary", "data"] as const;
 
 /**
- * Collects `reasoning_details`, in which routers keep what a model needs back: signed, summarized or encrypted reasoning.
+ * Collects `reasoning_details`: signed, summarized or encrypted reasoning that routers expect back for the model.
  * The pieces of one detail have the same index and type.
  */
 export function createDetailCollector({ provider, name }: ReasoningSource) {
@@ -47,7 +47,7 @@ function merge(last: Record<string, unknown>, piece: JsonObject): void {
   }
 }
 
-/** The details of a part, if they came from the model that this request is sent to; another one cannot verify them. */
+/** The details of a part, if they came from the model of this request; any other model could not verify them. */
 export function findReasoningDetails(
   vendor: VendorData | undefined,
   target: { readonly provider: string; readonly model: string },

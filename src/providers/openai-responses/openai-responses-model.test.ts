@@ -129,7 +129,7 @@ describe("openai-responses on the wire", () => {
     ]);
   });
 
-  it("A10: sends no reasoning to another provider, and none that led to nothing", async () => {
+  it("A10: sends no reasoning to another provider, and none that no answer followed", async () => {
     await using lab = await openLab({ provider: "other" });
     const item = { type: "reasoning", id: "rs_9", summary: [], encrypted_content: "x" };
     const thought = (provider: string): Message => ({
@@ -148,7 +148,7 @@ describe("openai-responses on the wire", () => {
     ["a summary", "Your organization must be verified to generate reasoning summaries.", '"summary":"auto"'],
     ["a cache key", "Unknown parameter: 'prompt_cache_key'.", '"prompt_cache_key":'],
   ])(
-    "a server that refuses %s is asked again without it, and then never with it",
+    "a request that a server refuses because of %s is sent again without it, like all later ones",
     async (_, message, field) => {
       const body = JSON.stringify({ error: { message, type: "invalid_request_error" } });
       await using lab = await openLab({}, (index) =>
@@ -164,7 +164,7 @@ describe("openai-responses on the wire", () => {
     },
   );
 
-  it("does not ask a model that cannot reason for its reasoning", async () => {
+  it("requests no reasoning from a model that cannot reason", async () => {
     await using lab = await openLab({ name: "gpt-4.1" });
     await collect(lab.model.stream(ask("hi"), createTestSignal()));
     expect(lab.server.requests[0]?.body).not.toHaveProperty("include");

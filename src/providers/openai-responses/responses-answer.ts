@@ -4,15 +4,15 @@ import { findCount, findString, isJsonObject, type JsonObject, parseEvent } from
 import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
 
-/** An output item whose pieces arrive. */
+/** An output item that is arriving in pieces. */
 interface OpenItem {
-  /** Its id in the parts: for a call the call id, else its position. */
+  /** Its id in the parts of the answer: the call id of a call, and the position of any other item. */
   readonly id: string;
   hasContent: boolean;
   isDone: boolean;
 }
 
-/** Why a response is incomplete; a reason that is not listed becomes `other`. */
+/** The meaning of the reasons why a response is incomplete; all others mean `other`. */
 const INCOMPLETE: Readonly<Record<string, FinishPart["reason"]>> = {
   max_output_tokens: "length",
   max_tokens: "length",
@@ -61,7 +61,7 @@ export function createResponsesReader(provider: string): AnswerReader {
     return type === "message" ? [{ type: "text-start", id, providerMetadata }] : [];
   }
 
-  /** A finished item has its whole content, for servers that did not stream it. */
+  /** The content of a finished item, for servers that did not stream it. */
   function endItem(index: number, item: JsonObject): AnswerPart[] {
     const parts = beginItem(index, item);
     const open = items.get(index);

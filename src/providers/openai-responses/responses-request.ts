@@ -6,16 +6,16 @@ import {
   type UserMessage,
   type VendorData,
 } from "../message.ts";
-import { chooseEffort, OPENAI_REASONING_MODELS } from "../openai-models.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { isJsonObject, type JsonObject, parseObject, replayableInput } from "../wire/json-object.ts";
 import { createListBody } from "../wire/list-body.ts";
+import { chooseEffort, OPENAI_REASONING_MODELS } from "../wire/openai-efforts.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece } from "../wire/serialized-piece.ts";
 
 /** Fields that make answers better or cheaper, but that some servers and models refuse. */
 export interface OptionalFields {
-  /** Asks for encrypted reasoning, and sends it back. */
+  /** Requests encrypted reasoning, and sends it back. */
   readonly reasoning: boolean;
   readonly summary: boolean;
   readonly cacheKey: boolean;
@@ -150,7 +150,7 @@ function findReasoningItem(openai: unknown, provider: string): JsonObject | unde
 
 const LONGEST_CALL_ID = 64;
 
-/** Shortens the call ids of other providers: the API allows 64 characters, and an end is more distinctive than a start. */
+/** Shortens the call ids of other providers to the 64 characters that the API allows. Keeps their end, which differs most. */
 function toCallId(id: string): string {
   return id.slice(-LONGEST_CALL_ID);
 }

@@ -1,7 +1,7 @@
 import type { KeyState } from "./key-states.ts";
 import { fingerprintOf, type PoolKey } from "./pool-key.ts";
 
-/** In which order the keys of a provider are used. */
+/** The order in which the keys of a provider are used. */
 export const POOL_STRATEGIES = ["fill_first", "round_robin", "least_used", "random"] as const;
 export type PoolStrategy = (typeof POOL_STRATEGIES)[number];
 

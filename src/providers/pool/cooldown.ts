@@ -12,9 +12,8 @@ export interface CooldownOptions {
 }
 
 /**
- * How long a key is skipped after a failure; undefined if the failure is not about the key. A time that the server
- * states is used as it is. Without one, the only key of a provider is skipped for minutes at most, because there is no
- * other key and the limit may have been short.
+ * How long a key is skipped after a failure; undefined if the failure is not about the key. A time that the server states is
+ * used unchanged. Otherwise, the only key of a provider is skipped for minutes at most, because there is no other one.
  */
 export function findCooldown(
   { kind, status, retryAfterMs }: Pick<ModelFailure, "kind" | "status" | "retryAfterMs">,
@@ -32,7 +31,7 @@ function cooldownOf(
 ): number | undefined {
   if (kind === "rate-limited") return limitMs;
   if (kind === "quota") return status === 402 ? UNPAID_FACTOR * limitMs : limitMs;
-  // A key that may not use one model (403) stays refused; a wrong one (401) may just have been replaced.
+  // A key that lacks access to a model (403) will be refused again; a wrong one (401) may soon be replaced.
   if (kind === "auth") return status === 403 ? limitMs : Math.min(limitMs, LONGEST_OF_REFUSED_KEY_MS);
   return undefined;
 }

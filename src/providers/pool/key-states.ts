@@ -24,7 +24,7 @@ export interface KeyState {
 export interface KeyStates extends Disposable {
   of(server: string, signal: AbortSignal): Promise<ReadonlyMap<string, KeyState>>;
   recordUse(server: string, fingerprint: string, signal: AbortSignal): Promise<void>;
-  /** An earlier call may have stated a later end, which then stays. */
+  /** Never shortens a cooldown: if an earlier call set a later end, that one stays. */
   startCooldown(
     server: string,
     fingerprint: string,
@@ -38,7 +38,7 @@ export interface KeyStates extends Disposable {
 export const keyStateMigrations: readonly Migration[] = [
   {
     name: "key states",
-    // The server is part of the key: the errors of one server say nothing about the same key at another one.
+    // The fingerprint includes the server, because errors of one server say nothing about the same key at another.
     sql: `
       create table key_state (
         server text not null,
@@ -94,7 +94,7 @@ export function createKeyStates(
         { migrations: keyStateMigrations, synchronous: "NORMAL", clock, busyDeadlineMs: BUSY_DEADLINE_MS },
         signal,
       ).catch((error: unknown) => {
-        opening = undefined; // it may only have been aborted
+        opening = undefined; // the next call tries again, in case this one was only aborted
         throw error;
       });
       return await action(await opening);

@@ -7,7 +7,7 @@ export interface PoolKey {
   readonly source: string;
 }
 
-/** The most keys that a provider can have. */
+/** The maximum number of keys of a provider. */
 export const MAX_KEYS = 20;
 
 /** The variable of key number `number`: NAME, NAME_2, NAME_3 and so on. */
@@ -31,7 +31,7 @@ export function findPoolKeys(
   return found.filter(({ value }, index) => found.findIndex((key) => key.value === value) === index);
 }
 
-/** Trims a key. Throws if a header cannot carry it, before any request is sent. */
+/** Trims a key. Throws if HTTP does not allow it in a header. */
 export function parseKey(text: string, source: string): PoolKey | undefined {
   const value = text.trim();
   if (/^[\x20-\x7e]*$/.test(value)) return value === "" ? undefined : { value, source };

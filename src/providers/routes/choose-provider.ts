@@ -11,11 +11,11 @@ interface ProviderSettings {
 }
 
 export interface RouteSettings extends ProviderSettings {
-  /** The addresses of `model.base_url` by layer; empty if there is none. */
+  /** The value of `model.base_url` in each layer; empty if there is none. */
   readonly modelAddress: {
     /** `model.base_url` of config.yaml or .env, regardless of flags and environment variables. */
     readonly stored: string;
-    /** The address that `model.api_key` belongs to: from the layer of the key, or from a weaker layer. */
+    /** The address that `model.api_key` belongs to, which is set in the layer of the key or in a weaker one. */
     readonly ofKey: string;
     /** `model.base_url` of a flag or an environment variable of this run. */
     readonly ofRun: string;
@@ -89,7 +89,7 @@ function defaultModelOf(
   return (isConfigured && name) || undefined;
 }
 
-/** Parses a request. If it names a provider, its model name is taken literally unless it is an alias. */
+/** Parses a request. If it names a provider, the model name is used unchanged unless it is an alias. */
 export function parseRouteRequest(
   settings: ProviderSettings,
   { model, provider, kept }: RouteRequest,
@@ -126,7 +126,7 @@ interface NamedChoice {
   readonly model: string | undefined;
 }
 
-/** Parses a requested model. A prefix that could be part of a model name or name a vendor is an error: the user must choose. */
+/** Parses a requested model. A prefix that may be a part of the name or a vendor is an error, because only the user can decide. */
 function parseRequest(
   text: string,
   settings: ProviderSettings,
@@ -213,7 +213,7 @@ function findProvider(name: string, settings: ProviderSettings): string | undefi
   return Object.hasOwn(settings.providers, own) || findProfile(own) !== undefined ? own : undefined;
 }
 
-/** The own name of a provider; throws `provider-unknown`. */
+/** Our name of a provider; throws `provider-unknown`. */
 export function requireProvider(id: string, settings: ProviderSettings): string {
   const name = id.startsWith("custom:") ? id.slice("custom:".length) : id;
   const isNamed = Object.hasOwn(settings.providers, name);

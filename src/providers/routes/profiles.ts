@@ -1,4 +1,4 @@
-import { OPENAI_REASONING_MODELS } from "../openai-models.ts";
+import { OPENAI_REASONING_MODELS } from "../wire/openai-efforts.ts";
 
 /** The wire formats that settings can name. */
 export const API_MODES = [

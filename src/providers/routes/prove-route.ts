@@ -7,7 +7,7 @@ import { openRoute } from "./route-http.ts";
 const ANSWER_WITHIN_MS = 60_000;
 
 export interface TrialAnswer {
-  /** Undefined if the request was accepted, whatever the answer. */
+  /** Undefined if the request was accepted; the content of the answer does not matter. */
   readonly failure: ModelFailure | undefined;
   readonly usage: Usage;
 }

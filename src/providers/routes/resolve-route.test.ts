@@ -47,7 +47,7 @@ const ALL_KEYS = {
 };
 
 describe("the provider", () => {
-  it("a route names the setting of its address, which is not model.base_url for another provider", () => {
+  it("a route names the setting of its address; for a provider that is not the configured one, that is not model.base_url", () => {
     const model = { base_url: "http://127.0.0.1:11434/v1", default: "qwen3:8b" };
     expect(resolve({ model }).addressKey).toBe("model.base_url");
     const other = resolve({ model, env: ALL_KEYS }, { provider: "openai-api" });
@@ -312,7 +312,7 @@ describe("keys", () => {
     "M6: whichever provider is named, the address of $id gets its own key or none",
     ({ id, baseUrl, keyVariables }) => {
       const variables = hosts.flatMap((host) => host.keyVariables);
-      // Another provider has nothing to do with the address or the key.
+      // The address and the key do not belong to the other provider.
       for (const name of variables)
         for (const named of ["custom", "auto", "lab", id, ownerOf(name)])
           for (const address of [
@@ -537,7 +537,7 @@ describe("the wire format and the limits", () => {
     expect(
       resolve({ model: { base_url: "http://box:11434/v1", default: "m", ollama_num_ctx } }),
     ).toMatchObject(expected);
-    // A session that began before the setting was made obeys it as well.
+    // The setting also applies to sessions that began before it was made.
     const kept = { address: "http://127.0.0.1:11434/v1", apiMode: "chat_completions" };
     expect(resolve({ model }, { provider: "ollama", model: "qwen3:8b", kept })).toMatchObject(expected);
     for (const other of [
@@ -569,15 +569,18 @@ describe("the wire format and the limits", () => {
     ["o3-pro-2025-06-10", "codex_responses"],
     ["gpt-5-chat-latest", "chat_completions"],
     ["gpt-4.1", "chat_completions"],
-  ])("A10: OpenAI's model %s uses %s, unless a setting or another address decides", (model, apiMode) => {
-    const env = { OPENAI_API_KEY: "k" };
-    const request = { model: `openai-api:${model}` };
-    expect(resolve({ env }, request)).toMatchObject({ apiMode });
-    for (const own of [{ api_mode: "chat_completions" as const }, { base_url: "https://x.example/v1" }])
-      expect(resolve({ env, providers: { "openai-api": own } }, request)).toMatchObject({
-        apiMode: "chat_completions",
-      });
-  });
+  ])(
+    "A10: OpenAI's model %s uses %s, unless a setting or another address says otherwise",
+    (model, apiMode) => {
+      const env = { OPENAI_API_KEY: "k" };
+      const request = { model: `openai-api:${model}` };
+      expect(resolve({ env }, request)).toMatchObject({ apiMode });
+      for (const own of [{ api_mode: "chat_completions" as const }, { base_url: "https://x.example/v1" }])
+        expect(resolve({ env, providers: { "openai-api": own } }, request)).toMatchObject({
+          apiMode: "chat_completions",
+        });
+    },
+  );
 
   it("A10: Gemini uses its own format, and its address for chat completions where that format is set", () => {
     const host = "https://generativelanguage.googleapis.com/v1beta";

@@ -56,7 +56,7 @@ export interface Route {
   readonly connectTimeoutMs: number | undefined;
   readonly caFile: string | undefined;
   readonly verifiesTls: boolean;
-  /** The facts that the settings state, which no other source replaces. */
+  /** Facts from the settings, which take precedence over all other sources. */
   readonly configured: Pick<ModelFacts, "contextTokens" | "price">;
   /** Undefined for a scripted model, whose script states it. */
   readonly contextTokens: number | undefined;
@@ -157,7 +157,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   };
 }
 
-/** What a data file says about the model of a route: the provider's rows describe only models at the provider's own address. */
+/** The facts of the data file about the model of a route. A provider's rows apply only to the provider's own address. */
 export function findDataFacts(
   data: ModelData,
   { profile, baseUrl, model }: Pick<Route, "profile" | "baseUrl" | "model">,
@@ -174,7 +174,7 @@ export function isLocalRoute({ baseUrl }: Pick<Route, "baseUrl">): boolean {
   return baseUrl === "" || isLocalAddress(baseUrl);
 }
 
-/** Whether a model is billed at an unknown price; a local one costs nothing. */
+/** Whether a model costs money, but its price is unknown. Local models cost nothing. */
 export function isCostUnknown(route: Route): boolean {
   return route.price === undefined && !isLocalRoute(route);
 }
@@ -211,12 +211,12 @@ function findKeys(
   return profile !== undefined && isOwn ? findPoolKeys(profile.keyVariables, variable) : [];
 }
 
-/** The built-in provider that an address belongs to, judged by its host; on this machine, by host and port. */
+/** The built-in provider that an address belongs to, recognised by its host or, on this machine, by host and port. */
 function findVendor(address: string): ProviderId | undefined {
   const { host, hostname } = withoutRootDot(address);
   return (Object.keys(PROFILES) as ProviderId[]).find((id) => {
     const { baseUrl, keyVariables } = PROFILES[id];
-    // Without a key of its own, a preset does not claim its port: other servers use the same one.
+    // A preset without a key does not own its port, which other servers use too.
     if (baseUrl === undefined || keyVariables.length === 0) return false;
     return isLoopback(baseUrl) ? new URL(baseUrl).host === host : new URL(baseUrl).hostname === hostname;
   });
@@ -235,7 +235,7 @@ function keyVariablesOf(vendor: ProviderId | undefined): readonly string[] | und
 
 const FORMAT_KEY = "OPENAI_API_KEY";
 
-/** Explains why no key was sent and how to set one, for the case that the server requires a key. */
+/** Explains why no key was sent and how to set one, in case the server requires a key. */
 function explainMissingKey(
   settings: RouteSettings,
   { provider }: ProviderChoice,
@@ -307,7 +307,7 @@ function findSetMode(
   return API_MODES.find((mode) => mode === explicit);
 }
 
-/** The wire format of the provider and the model; for a server of its own, the one that its address suggests. */
+/** The wire format of the provider and the model; for an unnamed server, the one that its address suggests. */
 function chooseMode(
   provider: string,
   profile: ProviderProfile,
@@ -328,7 +328,7 @@ function chooseMode(
 
 const OLLAMA_PORT = "11434";
 
-/** Whether the server of a route is Ollama: by its provider, or for a server without a profile by its port. */
+/** Whether the server of a route is Ollama, judged by its provider or, without a profile, by its port. */
 export function isOllamaRoute({ provider, baseUrl }: Pick<Route, "provider" | "baseUrl">): boolean {
   if (provider === "ollama") return true;
   return (
@@ -336,7 +336,7 @@ export function isOllamaRoute({ provider, baseUrl }: Pick<Route, "provider" | "b
   );
 }
 
-/** Ollama's own API instead of its compatible one if a window is set: only its own API accepts one. */
+/** If a window is set, uses Ollama's own API, because its OpenAI-compatible one takes no window. */
 function toOllamaMode(mode: ApiMode, provider: string, baseUrl: string, { model }: RouteSettings): ApiMode {
   const isOllama = isOllamaRoute({ provider, baseUrl });
   return isOllama && mode === "chat_completions" && model.ollama_num_ctx !== null ? "ollama_chat" : mode;
@@ -376,7 +376,7 @@ function modelSettings(
   return (Object.hasOwn(models, model) ? models[model] : undefined) ?? {};
 }
 
-/** What is written below `providers` about one model. */
+/** The settings below `providers` for one model. */
 export function factsInSettings(
   { providers }: Pick<RouteSettings, "providers">,
   provider: string,

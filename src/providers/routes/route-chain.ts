@@ -8,7 +8,7 @@ import { hostOf } from "./address.ts";
 import { isCostUnknown, type Route } from "./resolve-route.ts";
 import type { OpenRoute } from "./route-http.ts";
 
-/** A model that answers if those before it in the chain cannot. */
+/** A model that answers if all models before it in the chain cannot. */
 export interface Fallback {
   readonly name: string;
   /** Throws if the route is not usable as configured. Called only when the fallback is needed. */
@@ -33,7 +33,7 @@ export interface Candidate extends OpenRoute {
   readonly route: Route;
 }
 
-/** A model that did not answer, or why it was not asked. */
+/** A model that did not answer or got no request, and why. */
 export interface Tried {
   readonly name: string;
   readonly message: string;
@@ -72,7 +72,7 @@ export function createRouteChain({
     return candidate;
   }
 
-  /** The route with a key that does not cool down; else why there is none, and the key that recovers first. */
+  /** The route with a key that does not cool down; otherwise the reason, and the key that recovers first. */
   async function findReady(
     route: Route,
     { preferred, without = [] }: KeyFilter,
@@ -89,7 +89,7 @@ export function createRouteChain({
     return { cooling: describeCooling(stateOf(first, known)), first: withKey(route, first) };
   }
 
-  /** The next usable fallback; the reasons against the others are added to `tried`. */
+  /** The next usable fallback. The reasons why earlier ones are not usable are added to `tried`. */
   async function findFallback(
     { after, isCostLimited, ...filter }: FallbackFilter,
     tried: Tried[],
@@ -131,7 +131,7 @@ function isSameTarget(one: Route, other: Route): boolean {
   return targetOf(one) === targetOf(other);
 }
 
-/** A server without a key can cool down as well, for instance if it is overloaded and states how long. */
+/** A server without a key can cool down too, for instance if it is overloaded and says for how long. */
 export function keysOf({ keys }: Route): readonly PoolKey[] {
   return keys.length === 0 ? [{ value: "", source: "" }] : keys;
 }
@@ -140,7 +140,7 @@ export function withKey(route: Route, { value, source }: PoolKey): Route {
   return value === "" ? route : { ...route, key: value, keySource: source };
 }
 
-/** The server that the states of a route's keys belong to. Without a key, one host may have several under different paths. */
+/** The server that the states of a route's keys belong to. Without keys, one host may run several servers under different paths. */
 export function serverOf({ baseUrl, model, keys }: Pick<Route, "baseUrl" | "model" | "keys">): string {
   if (baseUrl === "") return `scripted ${model}`;
   return keys.length === 0 ? baseUrl : hostOf(baseUrl);

@@ -31,7 +31,7 @@ test("a key is sent unencrypted through a proxy on this machine, and through no 
   const address = `http://gateway.test:${new URL(server.url).port}/v1`;
   await askAt(address, { HTTP_PROXY: `http://127.0.0.1:${proxy.port}` });
   expect(server.requests[0]?.headers["authorization"]).toBe("Bearer k");
-  // A name of this machine that isLoopback does not recognise.
+  // A name that means this machine, but that isLoopback does not recognise.
   const far = `[::ffff:7f00:1]:${proxy.port}`;
   await askAt(address, { HTTP_PROXY: `http://${far}` });
   expect(server.requests[1]?.headers["authorization"]).toBeUndefined();

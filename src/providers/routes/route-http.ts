@@ -4,7 +4,7 @@ import {
   listCaFiles,
   openHttpClient,
   readProxySettings,
-} from "../../lib/http/http.ts";
+} from "../../lib/http/http-client.ts";
 import { type OpenModelOptions, openModel } from "../open-model.ts";
 import type { Model } from "../provider.ts";
 import { isLoopback, isUnencrypted } from "./address.ts";
@@ -34,7 +34,7 @@ export function openRouteHttp(
   variables: Variables,
 ): { readonly http: HttpClient; readonly safeRoute: Route } {
   const { provider, baseUrl, caFile, verifiesTls, connectTimeoutMs } = route;
-  // A proxy cannot reach this machine under a loopback name, and would only see the key.
+  // A proxy cannot connect to a loopback address of this machine; it would only get to see the key.
   const proxy = baseUrl === "" || isLoopback(baseUrl) ? {} : readProxySettings(variables);
   const http = openHttpClient({
     proxy,

@@ -1,6 +1,6 @@
 import type { Script, ScriptedAnswer } from "./script.ts";
 
-/** The part of a message that determines the next answer. */
+/** The parts of a message that the choice of the next answer depends on. */
 export interface MessageSummary {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly text: string;
@@ -17,7 +17,7 @@ export interface PickedAnswer {
   readonly answerIndex: number;
 }
 
-/** Picks the next answer from the conversation alone, so that every process picks the same one. */
+/** Picks the next answer. Depends only on the conversation, so that every process picks the same one. */
 export function pickAnswer(script: Script, lines: readonly MessageSummary[]): PickedAnswer {
   const answerIndex = countAnswers(lines);
   for (let index = lines.length - 1; index >= 0; index--) {

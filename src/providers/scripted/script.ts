@@ -14,7 +14,7 @@ const answerSchema = z.strictObject({
     .array(
       z.strictObject({
         name: z.string().min(1),
-        /** A string is passed on unchanged, so that a script can contain invalid JSON. */
+        /** A string is used as it is, so that a script can contain invalid JSON. */
         input: z.union([z.string(), z.record(z.string(), z.unknown())]).default({}),
       }),
     )

@@ -36,7 +36,7 @@ export interface FinishPart {
   readonly type: "finish";
   /** Whether the answer has only reasoning, which must not be shown as the answer. */
   readonly isUnanswered?: boolean;
-  /** `pause`: the provider continues the answer when it is sent back. `error`: the server reports that it is cut. */
+  /** `pause`: the provider continues the answer when it is sent back. `error`: the server reports that the answer is cut. */
   readonly reason: FinishReason | "pause" | "error";
   readonly usage: Usage;
 }

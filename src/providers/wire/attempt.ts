@@ -59,7 +59,7 @@ export function openAttempt(
     letEnd(end: Promise<unknown>): void {
       ending = true;
       const close = () => controller.abort(ENDED);
-      const timer = setTimeout(() => setImmediate(close), END_GRACE_MS); // first read an end that has already arrived
+      const timer = setTimeout(() => setImmediate(close), END_GRACE_MS); // an end that has already arrived is read first
       timer.unref(); // the process may exit meanwhile
       const onEnd = () => {
         clearTimeout(timer);

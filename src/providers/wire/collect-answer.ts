@@ -15,7 +15,7 @@ interface Draft {
 
 export type AnswerCollector = ReturnType<typeof collectAnswer>;
 
-/** Assembles an answer; call ids that the conversation already contains are replaced. */
+/** Assembles an answer, and replaces call ids that the conversation already contains. */
 export function collectAnswer(history: readonly Message[]) {
   const drafts: Draft[] = [];
   const open = new Map<string, Draft>();
@@ -68,7 +68,7 @@ export function collectAnswer(history: readonly Message[]) {
     get startedTools(): readonly string[] {
       return drafts.filter((draft) => draft.type === "tool-call").map((draft) => draft.tool);
     },
-    /** Adds a part of the stream, and returns its event for consumers, if it has one. */
+    /** Adds a part of the stream, and returns the event for consumers that it causes, if any. */
     take(part: AnswerPart): ModelEvent | undefined {
       switch (part.type) {
         case "text-start":
@@ -107,8 +107,8 @@ export function collectAnswer(history: readonly Message[]) {
       }
     },
     /**
-     * The partial message if the provider paused its answer: it is sent back unchanged, the provider continues it, and
-     * `take` adds to it. Undefined if the answer ends here.
+     * The partial message if the provider paused its answer; undefined otherwise. It is sent back unchanged, the provider
+     * continues it, and `take` adds the rest.
      */
     pause({ reason, usage }: FinishPart): AssistantMessage | undefined {
       const parts = drafts.flatMap(toPart);
@@ -124,7 +124,7 @@ export function collectAnswer(history: readonly Message[]) {
       // In a cut answer, a call is complete only if its input is a JSON object; an empty input is not.
       const isComplete = ({ type, text }: Draft) =>
         type !== "tool-call" || !(cutShort || reason === "content-filter") || parseObject(text) !== undefined;
-      // A vendor block that was sent back after a pause stays in the conversation; otherwise it has no use here.
+      // A vendor block is kept only if it was sent back after a pause.
       const isKept = (draft: Draft) => isComplete(draft) && (wasPaused || draft.type !== "vendor-block");
       const parts = drafts.filter(isKept).flatMap(toPart).flatMap(splitCall);
       const isEmpty = parts.every((part) =>

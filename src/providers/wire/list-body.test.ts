@@ -16,7 +16,7 @@ test.each([
   ],
   ["becomes shorter", [["1", "2", "3"], ["1"], ["1", "4"]]],
   ["outgrows its buffer with letters of two bytes", [["1"], ["1", `"${long}"`], ["1", `"${long}"`, "2"]]],
-])("the body of a list that %s is the list as it is now", (_, lists) => {
+])("the body of a list that %s contains its current items", (_, lists) => {
   const write = createListBody();
   const bodies = lists.map((items) => ({ items, body: write('{"list":[', items, "]}") }));
   // A body that is still being sent must not change when the next one is written.

@@ -3,9 +3,9 @@ import { commonPrefixLength } from "../../lib/text/common-prefix-length.ts";
 const FIRST_CAPACITY = 64 * 1024;
 
 /**
- * Writes request bodies that are a list of JSON texts between two others. A conversation mostly grows at its end, so the bytes
- * of the leading items that are the same as in the body before are kept: joining and encoding a long list anew would take
- * longer than the rest of a step.
+ * Writes request bodies that consist of a list of JSON texts between two other texts. A conversation mostly grows at its end, so
+ * the bytes of leading items that have not changed are reused: encoding a long list again would take longer than the rest of a
+ * step.
  */
 export function createListBody(): (before: string, items: readonly string[], after: string) => Buffer {
   let bytes = Buffer.allocUnsafe(FIRST_CAPACITY);

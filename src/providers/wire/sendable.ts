@@ -1,6 +1,6 @@
 const LONGEST_NAME = 64;
 
-/** Converts a tool name to characters that servers accept: a model may have called a tool with an invalid name. */
+/** Converts a tool name to characters that servers accept, because a model may have called a tool with an invalid name. */
 export function sendableName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, LONGEST_NAME) || "unnamed";
 }

@@ -1,5 +1,5 @@
 import { createParser } from "eventsource-parser";
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import { findUnsupportedEncoding } from "../../lib/http/http-decoder.ts";
 import type { HttpResponse } from "../../lib/http/http-exchange.ts";
 import type { Usage } from "../provider.ts";
@@ -10,7 +10,7 @@ import { createLineParser } from "./line-parser.ts";
 import { TroubleError } from "./trouble-error.ts";
 
 export interface AnswerReader {
-  /** Converts an event to parts. Throws a `TroubleError` for an error event and for an invalid one. */
+  /** Converts an event to parts. Throws a `TroubleError` if the event reports an error or is invalid. */
   take(data: string, event: string | undefined): readonly AnswerPart[];
   /** Converts an answer that was not streamed to parts; undefined if the body is not an answer. */
   takeWhole(body: JsonObject): readonly AnswerPart[] | undefined;
@@ -56,6 +56,7 @@ export function streamCall(
   let nextPart = 0;
   let head: string | undefined = ""; // the text before the first event, because the body may not be a stream
   let isOver = false;
+  let failure: { readonly error: unknown } | undefined;
   const take = (data: string, event: string | undefined): void => {
     if (isOver || data.trim() === "") return;
     head = undefined;
@@ -120,12 +121,21 @@ export function streamCall(
     answer ??= await awaitAnswer();
     if (isOver) return;
     attempt.waiting();
-    const chunk = await (reader.finish() === undefined ? answer.read() : readTrailer(answer));
+    const bytes = await (reader.finish() === undefined ? answer.read() : readTrailer(answer));
     attempt.arrived();
-    if (chunk !== undefined) return feed(decoder.decode(chunk, { stream: true }));
+    if (bytes !== undefined) return feed(decoder.decode(bytes, { stream: true }));
     feed(`${decoder.decode()}\n\n`); // the last event may lack its empty line
     if (head !== undefined && head.trim() !== "" && !/^\s*:/.test(head)) takeBody(answer, head);
     end();
+  };
+
+  /** Pieces of text that have arrived together become one part: every part costs a round through all layers above. */
+  const takeNext = (): AnswerPart | undefined => {
+    const first = parts[nextPart++];
+    if (!isPlainDelta(first)) return first;
+    let { delta } = first;
+    for (let next = parts[nextPart]; continues(first, next); next = parts[++nextPart]) delta += next.delta;
+    return delta === first.delta ? first : { ...first, delta };
   };
 
   return {
@@ -141,17 +151,33 @@ export function streamCall(
     /** The next part of the answer; undefined at its end. */
     async next(): Promise<AnswerPart | undefined> {
       while (nextPart === parts.length) {
+        if (failure !== undefined) throw failure.error;
         if (isOver) return undefined;
         nextPart = parts.length = 0;
-        await receive();
+        await receive().catch((error: unknown) => {
+          failure = { error }; // thrown after the parts that arrived before it
+        });
       }
-      return parts[nextPart++];
+      return takeNext();
     },
     /** The token counts of an answer that may be incomplete. */
     usage: (): Usage => reader.usage,
     /** Resolves when the response has ended. */
     drain: async () => answer?.ended,
   };
+}
+
+type TextDelta = Extract<AnswerPart, { readonly type: "text-delta" | "reasoning-delta" }>;
+
+/** Whether a part is text or reasoning and nothing else. */
+function isPlainDelta(part: AnswerPart | undefined): part is TextDelta {
+  return (
+    (part?.type === "text-delta" || part?.type === "reasoning-delta") && part.providerMetadata === undefined
+  );
+}
+
+function continues(first: TextDelta, next: AnswerPart | undefined): next is TextDelta {
+  return isPlainDelta(next) && next.type === first.type && next.id === first.id;
 }
 
 /** Continues reading after the finish reason. The answer is complete, so a failure of the connection is ignored. */

@@ -2,7 +2,7 @@ import type { AnswerPart } from "./answer-part.ts";
 import type { AnswerReader } from "./stream-call.ts";
 
 const OPENING = "<think>";
-/** A partial tag at the end of a text, or a complete tag whose next character decides whether it is quoted. */
+/** A partial tag at the end of a text, or a complete tag whose next character will show whether it is quoted. */
 const UNFINISHED = /<\/?(?:t|th|thi|thin|think>?)?$/;
 const CODE_FENCE = /^ {0,3}(?:```|~~~)/gm;
 const EMPTY_LINE = /^[^\S\n]*\n[^\S\n]*\n/;
@@ -12,7 +12,7 @@ const QUOTES = ["`", "'", '"'];
 export interface SplitText {
   readonly thought: string;
   readonly text: string;
-  /** Whether all text before this piece turns out to be reasoning. */
+  /** Whether this piece reveals that all text before it was reasoning. */
   readonly wasThought?: boolean;
 }
 
@@ -84,7 +84,7 @@ export function createThinkTagReader(): (
     return { thought, text: isLast ? beginText(held) : "" };
   };
 
-  /** Whether a closing tag without an opening one ends the reasoning; undefined if the next piece decides. */
+  /** Whether a closing tag without an opening one ends the reasoning; undefined if that depends on the next piece. */
   const endsReasoning = (
     { start, end }: { readonly start: number; readonly end: number },
     isLast: boolean,

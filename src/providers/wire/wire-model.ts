@@ -1,4 +1,4 @@
-import type { HttpClient } from "../../lib/http/http.ts";
+import type { HttpClient } from "../../lib/http/http-client.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { classifyFailure, type RequestTrouble } from "../failures/classify-failure.ts";
@@ -10,7 +10,7 @@ import { type AnswerCollector, collectAnswer } from "./collect-answer.ts";
 import { streamCall, type WireExchange } from "./stream-call.ts";
 import { TroubleError } from "./trouble-error.ts";
 
-const MAX_PAUSES = 20; // per answer; a search of the vendor that pauses more often is assumed never to end
+const MAX_PAUSES = 20; // per answer; if the vendor's search pauses more often, it probably never ends
 
 /** The options that all wire formats share. */
 export interface WireOptions {
@@ -38,7 +38,7 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
   const { provider, name, addressKey, contextTokens, price, clock } = options;
   const redactor = createRedactor({ secrets: secretsOf(options) });
   const redact = (text: string) => redactor.redact(text);
-  // Start loading now, so that the first request need not wait; that request reports a failure to load.
+  // Start loading now, so that the first request need not wait. If loading fails, that request reports it.
   options.http.prepare();
   const loading = loadFormat();
   loading.catch(() => undefined);

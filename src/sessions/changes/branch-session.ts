@@ -24,8 +24,8 @@ export interface Branch {
 const CUT_ANSWER = "[No answer: the session was branched here.]";
 
 /**
- * Creates sessions that start with the messages of another session. The rows are copied, so that either session can be
- * deleted. Requests are not copied, because they were paid only once.
+ * Creates sessions that start with the messages of another session. Their rows are copied, so that either session can be
+ * deleted. Requests are not copied, because they were paid for only once.
  */
 export function createSessionBrancher(
   database: Database,
@@ -112,8 +112,8 @@ export function createSessionBrancher(
 }
 
 /**
- * How many messages a branch keeps so that a new message of the user can follow: an answer with calls keeps all their
- * results, and a message of the user that nothing answers is not kept, so that another message can take its place.
+ * How many messages a branch keeps so that the user can continue it: an answer with calls keeps all their results, and a user
+ * message without an answer is dropped, so that another message can take its place.
  */
 function findCut(id: string, entries: readonly KeyedEntry[], at = entries.length): number {
   if (at > entries.length)

@@ -6,7 +6,7 @@ import type { SearchIndex } from "../search/search-index.ts";
 import { createBusyError, TURN_TIMES, turnLeaseName } from "../session-turn.ts";
 
 export interface DeletedSessions {
-  /** The session itself first, then the sessions of its subagents. */
+  /** The session itself comes first, then the sessions of its subagents. */
   readonly ids: readonly string[];
   readonly messages: number;
 }

@@ -4,7 +4,7 @@ import { headOf } from "../../lib/text/shorten.ts";
 import type { UserMessage } from "../../providers/message.ts";
 
 const MAX_LENGTH = 100;
-/** Means the latest session wherever a session is named. */
+/** Stands for the latest session wherever a session is named. */
 export const LATEST = "latest";
 // Control, format (zero-width, direction marks), lone surrogates, private use; line and paragraph separators.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
@@ -24,7 +24,7 @@ export function createTitleNumberer(database: Database): (title: string) => stri
     const first = wanted.replace(/ #\d+$/, "");
     const title = find.get(first) === undefined ? wanted : first; // after `name` and `name #2` comes `name #3`
     const isTaken = (number: number): boolean => find.get(numbered(title, number)) !== undefined;
-    // A script may send the same message thousands of times, so the numbers are not tried one by one.
+    // Does not try the numbers one by one, because a script may send the same message thousands of times.
     let taken = 1;
     let free = 2;
     while (isTaken(free)) [taken, free] = [free, free * 2];
@@ -44,7 +44,7 @@ export function cutTitle(message: UserMessage, redact: (text: string) => string)
   const text = message.parts
     .map((part) => (part.type === "text" ? part.text : ""))
     .find((part) => part.trim());
-  // Redact before the cut: half a key is not recognised as one.
+  // Redact before cutting, because half a key would not be recognised.
   const first = redact(text?.trim().split("\n", 1)[0] ?? "");
   const line = first.replace(INVISIBLE, " ").replace(/\s+/gu, " ").trim();
   if (line === "" || line.toLowerCase() === LATEST) return undefined;

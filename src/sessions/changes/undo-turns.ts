@@ -3,7 +3,7 @@ import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { ChangeSession } from "./hold-session.ts";
 
-/** The number of turns that were undone or restored, and the ids of their turns, oldest first. */
+/** How many turns were undone or restored, and their ids, oldest first. */
 export interface ChangedTurns {
   readonly turns: readonly string[];
 }
@@ -48,7 +48,7 @@ export function createTurnUndo(database: Database, changeSession: ChangeSession)
     "select max(hermes_now(), coalesce(max(undone_at) + 1, 0)) as time from turn where session_key = ?",
   );
   const redoTurn = database.prepare("update turn set undone_at = null where key = ?");
-  // A model that counts its calls from 0 may use the id of an undone call again, but ids are unique in a session.
+  // A model that counts its calls from 0 may reuse the id of an undone call, but ids must be unique in a session.
   const freeCallIds = database.prepare(`
     update tool_call set call_id = call_id || ' (undone ' || key || ')'
      where message_key in (select key from message where turn_key = ?)`);
@@ -90,7 +90,7 @@ export function createTurnUndo(database: Database, changeSession: ChangeSession)
         },
         signal,
       ),
-    /** Restores the turns of the last undo, unless a newer turn has taken their place. */
+    /** Restores the turns of the last undo, unless a newer turn has followed it. */
     redo: (id: string, identity: ProcessIdentity, signal: AbortSignal): Promise<ChangedTurns> =>
       changeSession(
         id,

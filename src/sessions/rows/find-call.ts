@@ -13,7 +13,7 @@ export function createResultFinder(database: Database): (id: string, tool: strin
   };
 }
 
-/** Tells whether a session already has a call with this id, even in messages that the model no longer gets. */
+/** Checks whether a session already has a call with this id, even in messages that the model no longer gets. */
 export function createCallFinder(database: Database): (id: string, callId: string) => boolean {
   const find = database.prepare(`select 1 from tool_call where session_key = ${SESSION_KEY} and call_id = ?`);
   return (id, callId) => find.get(id, callId) !== undefined;

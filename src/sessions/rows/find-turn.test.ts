@@ -14,7 +14,7 @@ import { openSessionStore } from "../session-store.ts";
 
 const never = new AbortController().signal;
 
-test("a turn is found by its id at every step; its outcome is known once its answer is complete, even if its end was lost", async () => {
+test("a turn is found by its id at every step; once its answer is complete it has an outcome, even if the record of its end was lost", async () => {
   await using folder = await tempFolder();
   using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
   const draft = store.createSession(NEW_SESSION);

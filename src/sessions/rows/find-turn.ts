@@ -1,7 +1,7 @@
 import type { Database } from "../../lib/sqlite/database.ts";
 import { parseParts } from "./message-body.ts";
 
-/** A turn as the transcript has it. */
+/** What the transcript says about a turn. */
 export interface FoundTurn {
   readonly sessionId: string;
   /** Undefined if it has not ended. A turn whose answer is complete has ended, even if a crash lost the record of its end. */

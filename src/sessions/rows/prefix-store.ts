@@ -41,7 +41,7 @@ export function createPrefixStore(database: Database) {
     return newest;
   }
 
-  /** The hashes of the last request that no undone turn sent: the next request is expected to start with them. */
+  /** The hashes of the last request of a turn that is not undone. The next request should start with them. */
   function lastActive(sessionKey: number): readonly string[] {
     const { requestKey, prefix } = last(sessionKey);
     const active = findLastActive.get(sessionKey)?.key ?? 0;
@@ -58,7 +58,7 @@ export function createPrefixStore(database: Database) {
     compact(sessionKey: number, prefix: readonly string[]): { kept: number; added: string } {
       const newest = last(sessionKey);
       const kept = commonPrefixLength(newest.prefix, prefix);
-      // The next request has these very strings again, and a string is compared with itself in no time.
+      // Keep the same string objects: comparing a string with itself is fast, and the next request contains them again.
       newest.prefix = [...prefix.slice(0, kept), ...newest.prefix.slice(kept)];
       return { kept, added: JSON.stringify(prefix.slice(kept)) };
     },

@@ -41,7 +41,7 @@ export const ROUTE_SQL = {
       and not (finish = 'other' and output_tokens is null) group by provider, model order by answers desc`,
 };
 
-/** Where the requests of sessions went. */
+/** Reads which models and keys the requests of a session went to. */
 export function createSessionRoutes(database: Database) {
   const last = database.prepare<Omit<RouteName, "keySource"> & { keySource: string | null }>(ROUTE_SQL.last);
   const switches = database.prepare<SwitchRow>(ROUTE_SQL.switches);

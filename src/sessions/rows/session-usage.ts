@@ -14,7 +14,7 @@ export interface NamedTotals extends UsageTotals {
   readonly name: string;
 }
 
-/** The calls of one tool. Copies in branches do not count. */
+/** The calls of one tool, without the copies in branches. */
 export interface ToolTotals {
   readonly name: string;
   readonly calls: number;

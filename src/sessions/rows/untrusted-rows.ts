@@ -4,7 +4,7 @@ export const UNTRUSTED_SQL = `select untrusted from session join turn on turn.se
     join message on message.turn_key = turn.key
     where session.id = ? and turn.undone_at is null and untrusted is not null order by message.key`;
 
-/** Lists where untrusted text of a session comes from, also that of compacted messages, but not that of undone turns. */
+/** Lists the sources of untrusted text in a session, including compacted messages but not undone turns. */
 export function createUntrustedReader(database: Database): (id: string) => readonly string[] {
   const list = database.prepare<{ untrusted: string }>(UNTRUSTED_SQL);
   return (id) => [

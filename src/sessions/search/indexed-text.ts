@@ -8,7 +8,7 @@ export interface IndexedText {
 
 type StoredRole = "user" | "assistant" | "tool";
 
-const SPOKEN_LENGTH = 1_000_000; // a compaction may cut long messages, and the model must find what it cut
+const SPOKEN_LENGTH = 1_000_000; // long, because a compaction may cut messages, and the model must be able to find the rest
 const RESULT_LENGTH = 10_000; // the start of longer output is enough to identify it
 const INPUT_LENGTH = 2_000;
 const UNSPACED = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}]/gu;

@@ -85,10 +85,10 @@ export function createSearchIndex(database: Database) {
     await catchUp(signal, limit);
   }
 
-  /** Drops what the indexes still hold of deleted messages, in transactions of bounded size. */
+  /** Removes the remains of deleted messages from the indexes, in transactions of bounded size. */
   async function mergeSegments(signal: AbortSignal): Promise<void> {
     for (const name of INDEXES) {
-      // A negative number merges all segments, and further calls go on with that until nothing changes.
+      // A negative number starts a merge of all segments; further calls continue it until nothing changes.
       for (let pages = -MERGED_PAGES; ; pages = MERGED_PAGES) {
         const changes = await database.write(() => {
           const before = countChanges();

@@ -18,7 +18,7 @@ export interface SearchQuery {
   /** Only messages of turns that started at or after this time, in milliseconds. */
   readonly since?: number | undefined;
   readonly marks?: Marks | undefined;
-  /** A session whose model searches: messages that this model still gets are skipped, compacted ones are found. */
+  /** The session whose model searches. Messages that this model still gets are skipped; compacted ones are found. */
   readonly searcher?: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { ChangeOutcome, FilesChanged } from "../../environments/files/change-files.ts";
 import type { EnvironmentFiles } from "../../environments/files/environment-files.ts";
 import { isFileProblem } from "../../environments/files/file-problem.ts";
-import { containsRedactionMark } from "../../lib/redact/mark.ts";
+import { containsRedactionMark } from "../../lib/redact/redaction-mark.ts";
 import { failed, ok } from "../define-tool.ts";
 import type { ToolResult } from "../tool.ts";
 import type { ToolParts } from "../tool-parts.ts";
@@ -12,7 +12,7 @@ import { isSourceCode } from "./source-code.ts";
 interface ChangeParts extends Pick<ToolParts, "redact"> {
   readonly files: EnvironmentFiles;
   readonly seenFiles: SeenFiles;
-  /** The text that the change had to find in a file. */
+  /** The text that had to be found in a file. */
   readonly searched?: string;
 }
 

@@ -1,5 +1,5 @@
 import type { ChangeScope } from "../../environments/files/change-files.ts";
-import { findMarks } from "../../lib/redact/mark.ts";
+import { findMarks } from "../../lib/redact/redaction-mark.ts";
 import type { ToolParts } from "../tool-parts.ts";
 import { isSourceCode } from "./source-code.ts";
 
@@ -23,7 +23,7 @@ export function createChangeScope({
 
 /**
  * Finds a mark in the new text that may stand for a secret. A file may contain literal marks, for example a file about
- * redaction: such lines may stay, and may be rewritten if no mark is added and no secret is shown as the same mark.
+ * redaction: such lines may stay, and may be changed if that adds no mark and no secret is displayed as the same mark.
  */
 function findForeignMark(
   before: string,

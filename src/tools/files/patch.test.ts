@@ -73,7 +73,7 @@ it("E4: one patch changes, adds, moves and deletes, and names each file by its a
   expect(await own.sh("cat a.txt sub/new.txt d.txt; ls")).toBe("eins\nfresh\ndrei\na.txt\nd.txt\nsub\n");
 });
 
-it("E4: a patch with a part that does not apply changes nothing", async () => {
+it("E4: a patch of which one part does not apply changes nothing", async () => {
   await using own = await lab("echo one > a.txt; echo two > b.txt");
   const patch =
     "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+eins\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-nine\n+neun\n";

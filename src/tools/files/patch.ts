@@ -33,7 +33,7 @@ export function createPatch(parts: ToolParts, seenFiles: SeenFiles): Tool {
       writes: [...(path === undefined ? [] : [path]), ...pathsOf(patch)],
     }),
     async run(call, { signal }) {
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const scope = createChangeScope(parts);
       const resultParts = (searched: string) => ({ files, seenFiles, redact: parts.redact, searched });
       // The arguments decide, because models often omit `mode`.

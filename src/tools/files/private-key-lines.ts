@@ -1,8 +1,8 @@
 import type { TargetPath } from "../../environments/environment.ts";
 import type { EnvironmentFiles } from "../../environments/files/environment-files.ts";
 import { decodeText } from "../../environments/files/text-format.ts";
-import { redactionMark } from "../../lib/redact/mark.ts";
 import { findPrivateKeys } from "../../lib/redact/private-keys.ts";
+import { redactionMark } from "../../lib/redact/redaction-mark.ts";
 
 /** In a larger file every line that could belong to a key is masked. */
 const MAX_BYTES = 10 * 1024 * 1024;
@@ -15,8 +15,8 @@ export interface NumberedLine {
 }
 
 /**
- * Masks lines of a file that are inside a private key. Checks the whole file, because a page or a match may be in the
- * middle of a key, where the line itself does not reveal the key.
+ * Masks the lines of a file that belong to a private key. Checks the whole file, because a single line from the middle of a key
+ * does not look like one.
  */
 export async function maskPrivateKeyLines<Line extends NumberedLine>(
   files: EnvironmentFiles,
@@ -43,7 +43,7 @@ async function findKeyLines(
   for (const { start, end } of findPrivateKeys(text)) {
     line += countLines(text.slice(at, start));
     const last = line + countLines(text.slice(start, end));
-    // A key on a single line is redacted later with its line, which keeps the text around the key.
+    // A key on a single line is redacted later, which keeps the text around it.
     if (last > line) for (let number = line; number <= last; number++) inKey.add(number);
     line = last;
     at = end;

@@ -15,7 +15,10 @@ interface WantedPage {
 }
 
 /** Reads documents as text, page by page. Keeps the text of the last document, because the next page follows soon. */
-export function createDocumentPages({ workspace, redact }: Pick<ToolParts, "workspace" | "redact">) {
+export function createDocumentPages({
+  openEnvironment,
+  redact,
+}: Pick<ToolParts, "openEnvironment" | "redact">) {
   let last: { readonly digest: string; readonly document: DocumentText } | undefined;
 
   async function load(
@@ -23,7 +26,7 @@ export function createDocumentPages({ workspace, redact }: Pick<ToolParts, "work
     kind: DocumentKind,
     signal: AbortSignal,
   ): Promise<DocumentText | { readonly problem: string }> {
-    const { files } = await workspace(signal);
+    const { files } = await openEnvironment(signal);
     const { MAX_DOCUMENT_BYTES, readDocument } = await import("../../lib/documents/read-document.ts");
     const file = await files.readBytes(path, MAX_DOCUMENT_BYTES, signal);
     if (isFileProblem(file)) return { problem: await describeProblem(files, file, signal) };

@@ -102,7 +102,7 @@ it("K6: passwords in settings are hidden in pages, matches and diffs; in transla
   expect(text + display).not.toContain(secret);
 });
 
-it("E2: binary, empty, past the end, folder, device and FIFO are distinguished without blocking", async () => {
+it("E2: a binary or empty file, an offset past the end, a folder, a device and a FIFO are told apart without blocking", async () => {
   await using own = await lab(
     "printf '\\211PNG\\r\\n\\032\\n\\000\\001' > a.png; : > empty; echo 1 > one; mkfifo pipe",
   );
@@ -118,7 +118,7 @@ it("E2: binary, empty, past the end, folder, device and FIFO are distinguished w
   expect((await read(".")).text).toContain("is a folder");
 });
 
-it("E2: a large file is returned with a note to read less", async () => {
+it("E2: a page of a large file comes with the advice to search it instead", async () => {
   await using own = await lab("seq 1 100000 > big.txt");
   expect((await own.call("read_file", { path: "big.txt", limit: 1 })).text).toContain("a large file");
 });

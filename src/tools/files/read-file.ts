@@ -13,7 +13,7 @@ import { isSourceCode } from "./source-code.ts";
 
 const LARGE_BYTES = 512_000;
 const DEFAULT_LINES = 500;
-/** Leaves room for 2,000 line numbers below the size limit of a result. */
+/** Leaves room for 2,000 line numbers within the size limit of a result. */
 const PAGE_CHARS = 80_000;
 
 const input = z.strictObject({
@@ -32,7 +32,7 @@ export function createReadFile(parts: ToolParts, seenFiles: SeenFiles): Tool {
     mutates: false,
     effectsOf: ({ path }) => ({ reads: [path] }),
     async run({ path, offset, limit }, { signal }) {
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const page = { offsetLine: offset, limitLines: limit, maxChars: PAGE_CHARS };
       const read = await files.read(path, page, signal);
       if (isFileProblem(read)) return failed(await describeProblem(files, read, signal));
@@ -74,7 +74,7 @@ export function isUnchangedNote(text: string): boolean {
 
 type Page = Extract<Awaited<ReturnType<EnvironmentFiles["read"]>>, { kind: "text" | "past-end" }>;
 
-/** Masks the lines of a private key of which the page shows only a part. */
+/** Masks the lines of a private key that only partly lies on the page. */
 async function maskPage(files: EnvironmentFiles, page: Page, signal: AbortSignal): Promise<Page> {
   const { path, lines, firstLine, nextLine } = page;
   if (firstLine === 1 && nextLine === undefined) return page;

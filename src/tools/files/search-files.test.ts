@@ -81,7 +81,7 @@ it("C3: the third identical search warns, the fourth is refused, and after a cha
   expect(await search()).toMatchObject({ failed: false, text: expect.stringContaining("src/c.txt:1:bar") });
 });
 
-it("C3: another search in between restarts the count", async () => {
+it("C3: a different search restarts the count", async () => {
   await using own = await lab(FILES);
   for (const pattern of ["bar", "bar", "bar", "foo", "bar", "bar"])
     expect(await own.call("search_files", { pattern })).toMatchObject({ failed: false });

@@ -58,7 +58,7 @@ export function createSearchFiles(parts: ToolParts, repeated: SearchCounter): To
         return failed(
           `The same search ran ${WARN_AT} times and nothing has changed since; it was not run again. Change it, or use its results.`,
         );
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const { file_glob: glob, output_mode: output, context: contextLines, ...rest } = query;
       const [found, root] = await Promise.all([
         files.search({ ...rest, glob, output, contextLines }, signal),
@@ -103,7 +103,7 @@ interface View {
 interface Row {
   readonly file: string;
   readonly text: string;
-  /** Whether the row is a result, which offsets count, and not a context line. */
+  /** Whether a row is a result, and not a context line; offsets count only results. */
   readonly counts: boolean;
 }
 

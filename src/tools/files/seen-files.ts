@@ -2,7 +2,7 @@ import type { TargetPath } from "../../environments/environment.ts";
 
 const MAX_ENTRIES = 1_000;
 
-/** Digests of the file contents that a session has seen: avoids repeated pages and detects changes by other programs. */
+/** Digests of the file contents that a session has seen, to avoid repeated pages and to detect changes by other programs. */
 export class SeenFiles {
   readonly #contents = new Map<TargetPath, string>();
   readonly #pages = new Map<string, string>();

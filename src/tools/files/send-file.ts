@@ -11,7 +11,7 @@ const input = z.strictObject({
   caption: z.string().max(1_000).optional().describe("Text below the file"),
 });
 
-/** Sends a file to the people of the chat, under the same rules as reading one, and stricter ones. */
+/** Sends a file to the people of the chat, under the rules for reading files and stricter ones. */
 export function createSendFile(parts: ToolParts, sending: FileSending): Tool {
   return defineTool({
     name: "send_file",
@@ -21,7 +21,7 @@ export function createSendFile(parts: ToolParts, sending: FileSending): Tool {
     mutates: true,
     effectsOf: ({ path }) => ({ reads: [path] }),
     async run({ path, caption }, { callId, signal }) {
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const read = await files.readBytes(path, sending.maxBytes, signal);
       if (isFileProblem(read)) {
         if (read.kind !== "too-large") return failed(await describeProblem(files, read, signal));

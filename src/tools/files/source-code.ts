@@ -1,6 +1,6 @@
 const EXTENSIONS =
   /\.(?:[cm]?[jt]sx?|pyi?|rb|go|rs|java|kts?|scala|c|cc|cpp|cxx|h|hh|hpp|cs|fs|swift|mm?|php|pl|pm|lua|dart|exs?|erl|hrl|hs|cljs?|elm|vue|svelte|astro|html?|css|s[ac]ss|less|groovy|gradle|zig|nim|jl|r|proto|graphql)$/i;
-/** Translation files, where `password: Passwort` is a translation and not a secret. */
+/** Files of translations: `password: Passwort` in them is no secret. */
 const TRANSLATIONS = /(?:^|\/)(?:locales?|i18n|l10n|lang|translations?)\//i;
 
 /**

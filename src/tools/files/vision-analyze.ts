@@ -10,7 +10,7 @@ const input = z.strictObject({
   question: z.string().min(1).max(4_000),
 });
 
-/** Answers a question about an image file, with the model of the session or the one that describes images. */
+/** Answers a question about an image file, with the session's model or the model for descriptions of images. */
 export function createVisionAnalyze(parts: ToolParts, vision: Vision): Tool {
   return defineTool({
     name: "vision_analyze",
@@ -20,7 +20,7 @@ export function createVisionAnalyze(parts: ToolParts, vision: Vision): Tool {
     mutates: false,
     effectsOf: ({ path }) => ({ reads: [path] }),
     async run({ path, question }, { signal }) {
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const read = await files.readBytes(path, vision.maxBytes, signal);
       if (isFileProblem(read)) return failed(await describeProblem(files, read, signal));
       // Check the real path, which is known only after reading.

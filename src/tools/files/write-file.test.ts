@@ -131,7 +131,7 @@ it("M4: a secret is written to disk unchanged, and is not in the result", async 
   expect(`${text}${display}`).not.toContain(key);
 });
 
-it("K5: outside of the folders of HERMES_WRITE_SAFE_ROOT nothing is written, also not through a link", async () => {
+it("K5: nothing is written outside of the folders of HERMES_WRITE_SAFE_ROOT, not even through a link", async () => {
   await using own = await openToolLab(testEnvironment, {
     setUp: "mkdir safe; ln -s .. safe/out; ln -s safe in",
     writeRoots: [`${testEnvironment.folder}/nowhere`],

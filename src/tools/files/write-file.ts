@@ -25,7 +25,7 @@ export function createWriteFile(parts: ToolParts, seenFiles: SeenFiles): Tool {
     async run({ path, content }, { signal }) {
       const refusal = await findRefusal(path, content);
       if (refusal !== undefined) return failed(`${refusal} Nothing was written.`);
-      const { files } = await parts.workspace(signal);
+      const { files } = await parts.openEnvironment(signal);
       const scope = { ...createChangeScope(parts), seen: (real: string) => seenFiles.known(real) };
       const outcome = await writeText(files, path, content, scope, signal);
       return createChangeResult({ files, seenFiles, redact: parts.redact }, outcome, false, signal);
@@ -33,7 +33,7 @@ export function createWriteFile(parts: ToolParts, seenFiles: SeenFiles): Tool {
   });
 }
 
-/** Why a text must not be written: the model cannot mean it as file content, or the file would not parse. */
+/** Why a text must not be written: it is obviously not meant as the content of the file, or the file would not parse. */
 async function findRefusal(path: string, content: string): Promise<string | undefined> {
   if (isUnchangedNote(content))
     return "The content is read_file's note that a page is unchanged, not the page.";

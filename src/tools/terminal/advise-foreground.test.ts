@@ -42,6 +42,50 @@ it.each([
   expect(adviseForeground(command)).toEqual({ refusal: undefined, hint: undefined });
 });
 
+it.each([
+  "git commit",
+  "cd g && git add -A && git commit -a",
+  "git -C g commit --amend -s",
+  "git commit -- a.txt; echo done",
+  "git rebase -i HEAD~2",
+  "git rebase --continue",
+  "git cherry-pick --continue",
+  "GIT_AUTHOR_NAME=a git commit",
+  "vim f.txt",
+  "vi",
+  "nano 'my file'",
+  "crontab -e",
+])("D1: %j is refused, because it would wait for an editor", (command) => {
+  expect(adviseForeground(command).refusal).toContain("waits in an editor");
+});
+
+it.each([
+  "git commit -m 'x'",
+  "git commit -am x",
+  "git commit -qF message.txt",
+  "git commit -F - <<'EOF'\nx\nEOF",
+  "git commit --amend --no-edit",
+  "git commit --message=x",
+  "git commit --fixup HEAD~1",
+  "git commit -C HEAD",
+  "git commit --dry-run",
+  "git commit-tree x",
+  "GIT_EDITOR=true git rebase --continue",
+  "export EDITOR=true; git commit",
+  "git -c core.editor=true commit",
+  "git rebase main",
+  "git log --grep commit",
+  "vim -es -c '%s/a/b/' -c wq f",
+  "vim +qa f",
+  "echo i | vim -",
+  "vim f < keys",
+  "which vim",
+  "crontab -l",
+  "git help commit",
+])("D1: %j runs without an editor", (command) => {
+  expect(adviseForeground(command)).toEqual({ refusal: undefined, hint: undefined });
+});
+
 it("D1: the text after a here-document is checked", () => {
   expect(adviseForeground("cat <<EOF\nx &\nEOF\nsleep 9 &").refusal).toBeDefined();
 });
@@ -81,7 +125,18 @@ it.each([
 });
 
 it("checks hostile text without noticeable delay", () => {
-  for (const text of ["<<a\n", "'", '"\\', "docker compose up a ", "A=1 ", "& ", "`"]) {
+  for (const text of [
+    "<<a\n",
+    "'",
+    '"\\',
+    "docker compose up a ",
+    "A=1 ",
+    "& ",
+    "`",
+    "git commit ",
+    "git -c ",
+    "vim a ",
+  ]) {
     adviseForeground(text.repeat(300_000));
   }
 });

@@ -18,10 +18,23 @@ const LONG_LIVED = new RegExp(
     String.raw`python[\d.]*\s+-m\s+http\.server`,
   ].join("|")})(?=\\s|$|[;&|)])`,
 );
+const WORDS = String.raw`(?:\s+[^\s;&|<>()]+)*`;
+/** Programs that open an editor. Without a terminal, an editor waits for keys that never come until the time is up. */
+const EDITING = new RegExp(
+  `${AT_COMMAND}(?:${[
+    String.raw`(?<program>vim?|nvim|nano|pico|crontab\s+-e)(?:\s+[^-+\s;&|<>()][^\s;&|<>()]*)*`,
+    String.raw`(?<commit>git(?:\s+-C\s+\S+)?\s+commit)(?<options>${WORDS})`,
+    String.raw`(?<continued>git(?:\s+-C\s+\S+)?\s+(?:rebase|cherry-pick|revert|merge)\s+(?:-i|--interactive|--continue))${WORDS}`,
+  ].join("|")})\\s*(?:$|[;&|)\\n])`,
+);
+const SETS_EDITOR = /(?:EDITOR|VISUAL)=|core\.editor/i;
+/** Options that keep `git commit` from opening an editor. */
+const HAS_MESSAGE =
+  /\s(?:-[a-zA-Z]*[mFC]|--(?:message|file|reuse-message|no-edit|fixup|squash|dry-run|porcelain|short)\b)/;
 
 export interface ForegroundAdvice {
   readonly refusal: string | undefined;
-  /** A hint for a command that runs; only a guess, so it is never a reason to refuse. */
+  /** A hint that is added to the result. It is only a guess, so it is no reason to refuse the command. */
   readonly hint: string | undefined;
 }
 
@@ -38,6 +51,8 @@ export function adviseForeground(command: string): ForegroundAdvice {
   const [, ...rest] = bare.split(AMPERSAND);
   if (rest.length > 0 && !WAIT.test(rest.at(-1) ?? ""))
     return refuse("A foreground command must not leave background processes with &.");
+  const editing = findEditing(bare);
+  if (editing !== undefined) return { refusal: editing, hint: undefined };
   const [, server] = LONG_LIVED.exec(bare) ?? [];
   if (server === undefined) return { refusal: undefined, hint: undefined };
   return {
@@ -51,4 +66,17 @@ function refuse(reason: string): ForegroundAdvice {
     refusal: `${reason} Call terminal with background: true and the plain command instead, then use the process tool.`,
     hint: undefined,
   };
+}
+
+/** Why a command must not run: it opens an editor. */
+function findEditing(bare: string): string | undefined {
+  if (SETS_EDITOR.test(bare)) return undefined;
+  const { program, commit, options = "", continued } = EDITING.exec(bare)?.groups ?? {};
+  if (program !== undefined)
+    return `${program} waits in an editor for a person. Change files with patch or write_file.`;
+  if (commit !== undefined && !HAS_MESSAGE.test(options))
+    return `${commit} without a message waits in an editor for a person. Give the message with -m, or keep the old one with --no-edit.`;
+  if (continued !== undefined)
+    return `${continued} waits in an editor for a person. Set GIT_EDITOR=true before it to accept the proposed text, or GIT_SEQUENCE_EDITOR to a program that edits the list of commits.`;
+  return undefined;
 }

@@ -40,7 +40,7 @@ const SIGNALS: Readonly<Record<number, string>> = {
 
 export interface ExitMeaning {
   readonly words: string;
-  /** Whether the command succeeded and the code is its answer, such as "no". */
+  /** Whether the command succeeded and its exit code is an answer, such as "no". */
   readonly isAnswer: boolean;
 }
 

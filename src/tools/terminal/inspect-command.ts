@@ -12,11 +12,11 @@ export function createCommandMark(session: string, callId: string): string {
 
 /** Reports whether processes of a command survived its Hermes process; undefined if /proc cannot be read. */
 export async function inspectCommand(
-  parts: Pick<ToolParts, "workspace" | "owner">,
+  parts: Pick<ToolParts, "openEnvironment" | "owner">,
   callId: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { environment, session } = await parts.workspace(signal);
+  const { environment, session } = await parts.openEnvironment(signal);
   const chunks: Uint8Array[] = [];
   const { ended, exitCode } = await environment.run(
     {

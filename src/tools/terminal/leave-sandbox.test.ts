@@ -29,7 +29,7 @@ describeWith("bubblewrap", "tools in the local sandbox", () => {
     expect((await lab.call("terminal", { command: `cat ${home}/note` })).json()["output"]).toBe("x");
   });
 
-  it("agent K10: what sandboxed commands have defined does not run outside, but the folder is the same", async () => {
+  it("agent K10: functions and variables that sandboxed commands defined have no effect outside, but the folder is the same", async () => {
     await using lab = await openToolLab(testEnvironment, { hasSandbox: true });
     await lab.call("terminal", {
       command: "mkdir sub; cd sub; ls() { echo evil; }; export LD_PRELOAD=x EVIL=1",
@@ -38,7 +38,7 @@ describeWith("bubblewrap", "tools in the local sandbox", () => {
     expect(found.json()["output"]).toBe(`${lab.folder}/sub`);
   });
 
-  it("agent K10: the effects of a call say that it leaves the sandbox, and nothing leaves it where there is none", async () => {
+  it("agent K10: the effects of a call show that it leaves the sandbox; without a sandbox, no call does", async () => {
     await using lab = await openToolLab(testEnvironment, { hasSandbox: true });
     await using plain = await openToolLab(testEnvironment);
     const input = JSON.stringify({ command: "ls", outside_sandbox: true });
@@ -53,7 +53,7 @@ describeWith("bubblewrap", "tools in the local sandbox", () => {
     expect(call.json()["error"]).toContain("cannot leave the sandbox");
   });
 
-  it("agent K8: file tools write in the project and nowhere else, and say how that can be allowed", async () => {
+  it("agent K8: file tools write only in the project; the refusal says how to allow other folders", async () => {
     await using lab = await openToolLab(testEnvironment, { hasSandbox: true });
     expect(await lab.call("write_file", { path: "inside", content: "x" })).toMatchObject({ failed: false });
     const refused = await lab.call("write_file", { path: `${home}/outside`, content: "x" });

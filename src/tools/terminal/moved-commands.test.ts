@@ -24,7 +24,7 @@ async function redirect(lab: ToolLab, command: string, timeout?: number) {
   return calling;
 }
 
-it("M7: a new message of the person moves a running command to the background, without its time limit and its folder", async () => {
+it("M7: a new message moves a running command to the background, where it has no time limit and does not change the session's folder", async () => {
   await using lab = await openToolLab(environment);
   const moved = await redirect(
     lab,
@@ -45,7 +45,7 @@ it("M7: a new message of the person moves a running command to the background, w
   expect((await lab.call("terminal", { command: "pwd" })).json()["output"]).toBe(lab.folder);
 });
 
-it("M7: a moved command can be ended, and at most four run; the next one is ended as by a stop", async () => {
+it("M7: a moved command can be ended; while four of them run, a further command is not moved but stopped", async () => {
   await using lab = await openToolLab(environment);
   const ids: unknown[] = [];
   for (let index = 0; index < 4; index++) {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { CommandResult } from "../../environments/environment.ts";
 
-/** A command that went on in the background when a new message of the person ended its turn. It ends with this process. */
+/** A command that went on in the background when a new message ended its turn. It is ended when Hermes exits. */
 export interface MovedCommand {
   readonly id: string;
   readonly command: string;
@@ -16,7 +16,7 @@ export interface MovedCommand {
 
 /** The moved commands of a session, oldest first. */
 export interface MovedCommands {
-  /** False if so many run that another one has to be ended instead. */
+  /** Whether another command may be moved; otherwise it has to be ended. */
   readonly hasRoom: boolean;
   add(running: RunningCommand): MovedCommand & { take(bytes: Uint8Array): void };
   list(): readonly MovedCommand[];

@@ -14,7 +14,7 @@ interface MovedCall {
   readonly seconds: number;
 }
 
-/** What the tool `process` does with a command that was moved to the background. */
+/** Runs an action of the tool `process` on a command that was moved to the background. */
 export async function runMovedAction(
   moved: MovedCommand,
   { action, offset, limit = LOG_LINES, seconds }: MovedCall,

@@ -86,7 +86,7 @@ it("D3: stopping a wait leaves the process running", async () => {
   });
 });
 
-it("D3: four digits of an id are enough, with or without proc_; fewer or unknown digits are not", async () => {
+it("D3: four digits of an id are enough, with or without proc_; fewer digits or a wrong id are refused", async () => {
   await using own = await openToolLab(testEnvironment);
   const id = await start(own, "sleep 300");
   for (const session_id of [id, id.slice(0, 9), id.slice(5, 9), id.slice(5)])

@@ -33,7 +33,7 @@ export function createProcess(parts: ToolParts): Tool {
     effectsOf: ({ action, session_id: id = "", data }) =>
       READING.has(action)
         ? { changesNothing: true }
-        : // A shell that runs as a job executes its input, once a line is complete.
+        : // If the job is a shell, it executes each complete line of its input.
           { jobs: [id], ...(data !== undefined && { commands: [typed.lineWith(id, data)] }) },
     refuse: (error, hint) => failedJson({ error, hint }),
     run: (call, { signal }) => runAction(parts, typed, call, signal),
@@ -53,7 +53,7 @@ async function runAction(
     const seconds = Math.min(call.timeout ?? parts.limits.timeout, parts.limits.timeout);
     return runMovedAction(own, { action, offset, limit, seconds }, parts.redact, signal);
   }
-  const jobs = await (await parts.workspace(signal)).jobs(signal);
+  const jobs = await (await parts.openEnvironment(signal)).jobs(signal);
   const ours = (await jobs.list(signal)).filter(({ owner }) => owner === parts.owner);
   if (call.action === "list")
     return okJson({ processes: [...ours.map(describe), ...moved.map(describeMoved)] });

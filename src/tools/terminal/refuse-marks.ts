@@ -1,8 +1,8 @@
-import { containsRedactionMark } from "../../lib/redact/mark.ts";
+import { containsRedactionMark } from "../../lib/redact/redaction-mark.ts";
 
-/** One search program without anything that could write: no redirection, pipe, second command or substitution. */
+/** A single search command that cannot write: without redirection, pipe, second command or substitution. */
 const ONLY_SEARCHES = /^\s*(?:[ef]?grep|rg)(?:\s+(?:'[^']*'|"[^"$`\\]*"|[^\s'"`$\\;&|<>()]+)+)+\s*$/;
-/** A longer command is refused without a check. */
+/** Longer commands are not examined but refused. */
 const MAX_CHECKED_CHARS = 2_000;
 
 /** Why a command must not run: it contains a redaction mark and may write it over the secret. */

@@ -115,7 +115,7 @@ it.each([
   expect(result["exit_code_meaning"]).toContain(meaning);
 });
 
-it("D1: a command that leaves processes behind is refused, one that may not exit runs with a hint", async () => {
+it("D1: a command that would leave processes behind is refused; one that probably does not exit runs with a hint", async () => {
   expect(await terminal({ command: "sleep 300 &" })).toMatchObject({ exit_code: -1, status: "error" });
   const result = await terminal({ command: "npm() { echo served; }; npm start" });
   expect(result).toMatchObject({ failed: false, output: "served" });
@@ -305,7 +305,7 @@ it("D3: a second start of the same command names the first", async () => {
   expect((await start()).json()["same_command_runs_as"]).toEqual([first]);
 });
 
-it("D3: a command with pty gets a terminal, or a note why not", async () => {
+it("D3: a command with pty gets a terminal, or a note that says why it got none", async () => {
   await using own = await openToolLab(testEnvironment);
   const started = await own.call("terminal", {
     command: "test -t 1 && echo is-terminal",

@@ -75,12 +75,12 @@ async function runForeground(
   { callId, signal, onProgress }: ToolCallContext,
 ): Promise<ToolResult> {
   const { command, timeout = parts.limits.timeout } = call;
-  const workspace = await parts.workspace(signal);
-  const outside = call.outside_sandbox ? workspace.environment.outside : undefined;
-  const environment = outside ?? workspace.environment;
+  const opened = await parts.openEnvironment(signal);
+  const outside = call.outside_sandbox ? opened.environment.outside : undefined;
+  const environment = outside ?? opened.environment;
   // Variables and functions that sandboxed commands have defined must not run outside; only the folder is the same.
-  const session = outside?.openSession() ?? workspace.session;
-  const workdir = resolveWorkdir(call, workspace.session) ?? (outside && workspace.session.cwd);
+  const session = outside?.openSession() ?? opened.session;
+  const workdir = resolveWorkdir(call, opened.session) ?? (outside && opened.session.cwd);
   const cwdBefore = session.cwd;
   await using window = parts.createWindow();
   // Collapse progress lines before the window, so that their old states do not displace real output.
@@ -123,7 +123,7 @@ async function runForeground(
     exit_code_meaning: meaning?.words,
     error: errorOf(result, workdir, timeout),
     status: ended === "lost" ? "degraded" : undefined,
-    // Reported when it changes: a model that is wrong about its folder changes the wrong files.
+    // Reported when it changes, because a model that mistakes its folder changes the wrong files.
     cwd: cwd === cwdBefore || outside !== undefined ? undefined : cwd,
     full_output_path: shown.spillPath,
     notices: notices.join(" ") || undefined,
@@ -133,7 +133,7 @@ async function runForeground(
   return ended === "exited" && (exitCode === 0 || meaning?.isAnswer) ? ok(text) : failed(text);
 }
 
-/** The result of a command; undefined as soon as the turn is stopped and `mayMove` says that the command may go on. */
+/** The result of a command; undefined as soon as the turn is stopped and `mayMove` allows the command to go on. */
 async function untilRedirected(
   running: Promise<CommandResult>,
   signal: AbortSignal,
@@ -169,8 +169,8 @@ const REPORT_EVERY_MS = 200;
 const REPORTED_BYTES = 500;
 
 /**
- * Reports the last line of the output from time to time, so that a person sees what a long command does. A line that is followed
- * by silence is reported too: it says what the command waits for.
+ * Reports the last line of the output from time to time, so that a person sees what a long command does. After the last output,
+ * its line is reported too, because it often says what the command waits for.
  */
 function createLineReporter(report: (line: string) => void): Disposable & { take(bytes: Uint8Array): void } {
   let latest = "";
@@ -216,7 +216,7 @@ async function startInBackground(
   call: TerminalInput,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const { jobs: openJobs, session } = await parts.workspace(signal);
+  const { jobs: openJobs, session } = await parts.openEnvironment(signal);
   const jobs = await openJobs(signal);
   const started = await jobs.start(
     call.command,

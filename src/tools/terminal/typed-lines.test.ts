@@ -3,7 +3,7 @@ import { TypedLines } from "./typed-lines.ts";
 
 const JOB = "proc_0123abcd";
 
-/** The text that is judged for the last piece, after the others were typed. */
+/** The lines that are checked when the last piece is typed, after the others. */
 function judged(...pieces: readonly string[]): string {
   const typed = new TypedLines();
   for (const piece of pieces.slice(0, -1)) typed.add(JOB, piece);
@@ -20,7 +20,7 @@ test.each([
   [["rm \x1b[C", "-rf src"], "rm -rf src"],
   [["echo a\n", "ls\n"], "ls\n"],
   [["half a line\x03", "ls\n"], "ls\n"],
-])("K4: a line that is typed in pieces is judged as a whole: %j", (pieces, line) => {
+])("K4: a line that is typed in pieces is checked as a whole: %j", (pieces, line) => {
   expect(judged(...pieces)).toBe(line);
 });
 

@@ -1,4 +1,4 @@
-/** A longer line was not typed to run a command. */
+/** Longer lines are data, not commands. */
 const MAX_LINE_CHARS = 10_000;
 
 /** Matches a whole id of a job, or a prefix of at least four hex digits. */
@@ -11,7 +11,7 @@ export function matchesId(id: string, prefix = ""): boolean {
 export class TypedLines {
   readonly #lines = new Map<string, string>();
 
-  /** The lines that a job would read if it got this text too. */
+  /** The lines that a job would read if this text were typed into it too. */
   lineWith(prefix: string, data: string): string {
     const begun = [...this.#lines].filter(([id]) => matchesId(id, prefix)).map(([, line]) => line);
     return editLine(begun.join("") + data);

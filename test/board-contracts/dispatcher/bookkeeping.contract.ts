@@ -1,10 +1,10 @@
 import { expect, it, vi } from "vitest";
+import { explainTask } from "../../../src/board/dispatcher/reasons/explain-task.ts";
 import {
   runEndingOf,
   VANISHED as SEEN_TO_VANISH,
   type WorkerExit,
-} from "../../../src/board/dispatcher/policy/run-ending.ts";
-import { explainTask } from "../../../src/board/dispatcher/reasons/explain-task.ts";
+} from "../../../src/board/dispatcher/rules/run-ending.ts";
 import { runPass } from "../../../src/board/dispatcher/run-pass.ts";
 import type { ClaimedTask } from "../../../src/board/operations/runs/claim.ts";
 import { idsOf } from "../../board-simulation/ids-of.ts";
@@ -197,7 +197,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect((await stage.tick()).reclaimed).toBe(1);
   });
 
-  it("B6.22: a worker that cannot be identified keeps its task claimed, too", async () => {
+  it("B6.22: a worker that cannot be identified keeps its task claimed", async () => {
     await using stage = await openRunning();
     stage.host.termination = "unknown";
     await stage.lab.advance(36_000);
@@ -271,7 +271,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     return { ...stage, ids: ids.sort(), fail };
   }
 
-  it("B6.26: three tasks that fail with the same error within a minute are given up until a person brings them back", async () => {
+  it("B6.26: three tasks that fail with the same error within a minute are given up until a person retries them", async () => {
     await using stage = await openThree();
     await stage.fail((n) => `exit 1\nno module x${n}a at line ${n}`);
     expect((await stage.tick()).auto_blocked.toSorted()).toEqual(stage.ids);
@@ -295,7 +295,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect((await own.tick()).auto_blocked).toEqual([]);
   });
 
-  it("B6.26: workers that were killed, with or without their supervisors, share no cause: failure_limit decides", async () => {
+  it("B6.26: killed workers, with or without their supervisors, do not count as one shared failure: failure_limit applies", async () => {
     const exits = [
       { error: "the worker was killed by SIGKILL", detail: { exit_code: null, signal: "SIGKILL" } },
       { error: "the worker ended with code 137", detail: { exit_code: 137 } },
@@ -313,7 +313,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     }
   });
 
-  it("G6: many workers that vanish with their supervisors in one pass were killed, which does not count against their tasks", async () => {
+  it("G6: when many workers and supervisors vanish in one pass, they count as killed, not as failures of their tasks", async () => {
     await using stage = await openThree();
     for (const claimed of stage.host.started) stage.host.liveness.set(claimed.run.id, "dead");
     expect((await stage.tick()).crashed).toHaveLength(3);
@@ -403,7 +403,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect(await stage.tick()).toMatchObject({ promoted: 1, spawned: [{ task_id: stage.id }] });
   });
 
-  it("B6.32: a raised limit brings back a task that failures had blocked", async () => {
+  it("B6.32: raising the limit unblocks a task that failures had blocked", async () => {
     await using stage = await openRunning({ failure_limit: 1 });
     await stage.end({ outcome: "crashed", error: "x" });
     expect(await stage.statusOf(stage.id)).toBe("blocked");

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { liftGuards } from "../../../src/board/dispatcher/operations/record-notices.ts";
-import { runEndingOf, type WorkerExit } from "../../../src/board/dispatcher/policy/run-ending.ts";
 import { explainTask } from "../../../src/board/dispatcher/reasons/explain-task.ts";
 import { findStuckTasks } from "../../../src/board/dispatcher/reasons/find-stuck-tasks.ts";
 import { IdlePasses } from "../../../src/board/dispatcher/reasons/idle-passes.ts";
 import { reclaimTask } from "../../../src/board/dispatcher/reclaim-task.ts";
+import { runEndingOf, type WorkerExit } from "../../../src/board/dispatcher/rules/run-ending.ts";
+import { liftGuards } from "../../../src/board/dispatcher/transactions/record-notices.ts";
 import type { ClaimedTask } from "../../../src/board/operations/runs/claim.ts";
 import { idsOf } from "../../board-simulation/ids-of.ts";
 import { type BoardLab, codeOf } from "../../support/board-lab.ts";
@@ -105,7 +105,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
         { task_id: id, reason: "worker_leaving" },
       ]);
     stage.host.liveness.set(claimed.run.id, "dead");
-    other.host.liveness.set(claimed.run.id, "dead"); // the other host cannot know this
+    other.host.liveness.set(claimed.run.id, "dead"); // only the worker's own host can observe this
     expect((await stage.tick({}, other)).spawned).toEqual([]);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]); // the worker's own host can
   });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { OUTCOMES } from "../../../src/board/dispatcher/pass-report.ts";
-import { INITIAL_TASKS_PER_PROFILE } from "../../../src/board/dispatcher/start-eligible-tasks.ts";
+import { INITIAL_TASKS_PER_PROFILE } from "../../../src/board/dispatcher/task-starter.ts";
 import { idsOf } from "../../board-simulation/ids-of.ts";
 import { type BoardLab, codeOf } from "../../support/board-lab.ts";
 import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
@@ -294,7 +294,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
       [b.id, "rate_limit_cooldown"],
     ]);
     expect(report.next_due_at).toBe(stage.lab.now() + 300_000);
-    const { liftGuards } = await import("../../../src/board/dispatcher/operations/record-notices.ts");
+    const { liftGuards } = await import("../../../src/board/dispatcher/transactions/record-notices.ts");
     await stage.lab.advance(1_000);
     const operator = { kind: "operator", name: "alice" } as const;
     await stage.board.write(operator, (transaction) => liftGuards(transaction, a.id), never);

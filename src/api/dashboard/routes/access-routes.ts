@@ -1,4 +1,4 @@
-import { writeCookie } from "../../access/login-cookie.ts";
+import { writeCookie } from "../../access/sign-in-cookie.ts";
 import { ApiError } from "../../api-error.ts";
 import { enterSchema, meSchema, signInSchema } from "../../contract/access.ts";
 import { DASHBOARD_SCOPES } from "../../contract/scopes.ts";
@@ -13,9 +13,9 @@ export const accessRoutes: readonly DashboardRoute[] = [
     scope: "none",
     summary: "Who is signed in, or how to sign in",
     answer: meSchema,
-    handle({ login }, { access, version, profile }) {
-      if (login === undefined) return { signedIn: false as const, ways: [...access.ways] };
-      const { id, name, scopes } = login;
+    handle({ signIn }, { access, version, profile }) {
+      if (signIn === undefined) return { signedIn: false as const, ways: [...access.ways] };
+      const { id, name, scopes } = signIn;
       const insecure = access.isInsecure;
       return { signedIn: true as const, id, name, scopes: [...scopes], insecure, version, profile };
     },
@@ -28,9 +28,9 @@ export const accessRoutes: readonly DashboardRoute[] = [
     body: enterSchema,
     async handle(call, parts) {
       requireAttempt(call, parts);
-      const { access, logins } = parts;
+      const { access, signIns } = parts;
       const isTaken = access.ways.includes("link");
-      const token = isTaken ? await logins.useCode(call.body.code, "link", call.disconnected) : undefined;
+      const token = isTaken ? await signIns.useCode(call.body.code, "link", call.disconnected) : undefined;
       if (token !== undefined) return signedIn(call, parts, token, "link");
       throw new ApiError(
         401,
@@ -49,11 +49,11 @@ export const accessRoutes: readonly DashboardRoute[] = [
     body: signInSchema,
     async handle(call, parts) {
       requireAttempt(call, parts);
-      const { access, logins } = parts;
+      const { access, signIns } = parts;
       const { name, password } = call.body;
       if (!(await access.account?.check(name, password)))
         throw new ApiError(401, "password_refused", "The name or the password is wrong.");
-      return signedIn(call, parts, await logins.add(name, DASHBOARD_SCOPES, call.disconnected), name);
+      return signedIn(call, parts, await signIns.add(name, DASHBOARD_SCOPES, call.disconnected), name);
     },
   }),
   dashboardRoute({
@@ -61,11 +61,11 @@ export const accessRoutes: readonly DashboardRoute[] = [
     path: "/api/sign-out",
     scope: "read",
     summary: "Sign this browser out",
-    async handle({ login, client, disconnected }, { logins, live, port, audit }) {
-      if (login !== undefined) {
-        await logins.signOut(login.id, disconnected);
-        live.disconnect(login.id);
-        audit.write({ action: "sign-out", outcome: "done", login: login.name, address: client.address });
+    async handle({ signIn, client, disconnected }, { signIns, live, port, audit }) {
+      if (signIn !== undefined) {
+        await signIns.signOut(signIn.id, disconnected);
+        live.disconnect(signIn.id);
+        audit.write({ action: "sign-out", outcome: "done", login: signIn.name, address: client.address });
       }
       return new Response(null, { status: 204, headers: { "Set-Cookie": writeCookie("", client, port) } });
     },

@@ -19,10 +19,10 @@ export const liveRoutes: readonly DashboardRoute[] = [
     scope: "read",
     summary: "Follow changes as server-sent events",
     query: followSchema,
-    handle({ login, query, headers, disconnected, cut }, { live }) {
+    handle({ signIn, query, headers, disconnected, cut }, { live }) {
       const last = positionSchema.safeParse(headers.get("Last-Event-ID")).data;
       const { stream, topics, after } = query;
-      const request = { loginId: login?.id ?? "", stream, topics, after: last ?? after, cut };
+      const request = { signInId: signIn?.id ?? "", stream, topics, after: last ?? after, cut };
       return live.follow(request, disconnected);
     },
   }),
@@ -33,7 +33,7 @@ export const liveRoutes: readonly DashboardRoute[] = [
     summary: "Change what an open stream follows",
     body: topicsSchema,
     answer: topicsChangedSchema,
-    handle: ({ login, params, body }, { live }) =>
-      live.changeTopics({ loginId: login?.id ?? "", stream: params["stream"] ?? "" }, body.topics),
+    handle: ({ signIn, params, body }, { live }) =>
+      live.changeTopics({ signInId: signIn?.id ?? "", stream: params["stream"] ?? "" }, body.topics),
   }),
 ];

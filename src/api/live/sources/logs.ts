@@ -1,7 +1,8 @@
 import { readRunLog } from "../../../board/supervisor/log/read-run-log.ts";
-import { waitForTouch, watchFile } from "../../../board/watch-board.ts";
 import { AppError } from "../../../lib/errors.ts";
+import { watchFile } from "../../../lib/files/watch-file.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
+import { waitForTouch } from "../../../lib/time/wait-for-touch.ts";
 import { WakeFlag } from "../../../lib/time/wake-flag.ts";
 import type { BoardData, DashboardBoard } from "../../dashboard/data/board-data.ts";
 import { LOG_BYTES } from "../../dashboard/routes/boards/task-run-routes.ts";

@@ -4,10 +4,10 @@ import { boardPath, DEFAULT_BOARD, parseBoardSlug } from "../../../board/board-s
 import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
 import type { Caller } from "../../../board/caller.ts";
 import type { Announcements } from "../../../board/database/postgres-announcements.ts";
-import { liftGuards } from "../../../board/dispatcher/operations/record-notices.ts";
 import { explainTask } from "../../../board/dispatcher/reasons/explain-task.ts";
 import { reclaimTask } from "../../../board/dispatcher/reclaim-task.ts";
 import { runPass } from "../../../board/dispatcher/run-pass.ts";
+import { liftGuards } from "../../../board/dispatcher/transactions/record-notices.ts";
 import { removeBoard } from "../../../board/registry/remove-board.ts";
 import { withStagedBoard } from "../../../board/registry/stage-board.ts";
 import { loggedRuns, runLogPath, taskLogFolder } from "../../../board/supervisor/log/run-log.ts";
@@ -36,11 +36,11 @@ import {
 import { findBoardProblems } from "../../board-findings.ts";
 import { cleanUpAfter } from "../../clean-up-after.ts";
 import { openDispatch, policyOf } from "../../dispatch.ts";
-import { keepOpen } from "./keep-open.ts";
+import { keepOpen } from "./open-by-name.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
 export interface OpenBoardsParts {
-  /** The app with the settings as they are now. */
+  /** The app with the current settings. */
   load(): Promise<App>;
   readonly sessions: OpenSessions;
   /** The changes of boards on a server. */
@@ -53,7 +53,7 @@ type OpenedBoard = DashboardBoard & AsyncDisposable;
 const OPEN_WITHIN_MS = 30_000;
 const CALL_LENGTH = 300;
 
-/** Opens the boards of the home; each stays open, and is opened again if its file was replaced. */
+/** Opens each board of the home on first use and keeps it open. Opens it again if its file was replaced. */
 export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncDisposable {
   const location = boardsLocation(app);
   const { root, databaseUrl } = location;
@@ -69,7 +69,7 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
     list: (signal) => findBoards(app, signal),
     async open(text) {
       const slug = parseBoardSlug(text);
-      // The default board is created on demand; a removed board of another name must not stay open.
+      // The default board is created on demand; another board that was removed must not stay open.
       if (databaseUrl === "" && slug !== DEFAULT_BOARD && !(await exists(boardPath(root, slug))))
         await boards.close(slug);
       return await boards.get(slug);
@@ -94,7 +94,7 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
   return { ...data, [Symbol.asyncDispose]: () => boards[Symbol.asyncDispose]() };
 }
 
-/** The person who uses this machine, as the command line names them. */
+/** The user of this machine, with the same name as on the command line. */
 function operatorOf({ variables }: App): Caller {
   return { kind: "operator", name: variables["USER"] || variables["LOGNAME"] || "operator" };
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { SandboxRow } from "../../../api/contract/overview.ts";
 import type { ProfileData, WaitingQuestion } from "../../../api/dashboard/data/profile-data.ts";
-import { formatProblem } from "../../../config/problem.ts";
+import { formatProblem } from "../../../config/setting-problem.ts";
 import { runChecks } from "../../../doctor/run-checks.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log/log.ts";
@@ -15,11 +15,11 @@ import { findDefaultRoute } from "../../conversation.ts";
 import { listAppSandboxes } from "../../environments/list-app-sandboxes.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
-/** How long the answer of a container engine is used again. */
+/** How long the list of a container engine is reused. */
 const SANDBOXES_FOR_MS = 5_000;
 const ENGINE_WITHIN_MS = 5_000;
 
-/** The profiles of a home, with their settings as they are at each request. */
+/** The profiles of a home. Each request reads their current settings. */
 export function openProfiles(app: App, sessions: OpenSessions, log: Pick<Log, "warn">): ProfileData {
   const { root } = app.profile;
   const appOf = async (profile: string): Promise<App> => {

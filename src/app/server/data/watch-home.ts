@@ -1,8 +1,9 @@
 import type { HomeChanges } from "../../../api/dashboard/data/home-changes.ts";
 import { boardPath, boardSchemaName } from "../../../board/board-slug.ts";
 import type { Announcements } from "../../../board/database/postgres-announcements.ts";
-import { waitForTouch, watchFile } from "../../../board/watch-board.ts";
+import { watchFile } from "../../../lib/files/watch-file.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
+import { waitForTouch } from "../../../lib/time/wait-for-touch.ts";
 import { WakeFlag } from "../../../lib/time/wake-flag.ts";
 import { listProfiles } from "../../../profiles/profile-store.ts";
 import type { App } from "../../app.ts";
@@ -15,7 +16,7 @@ export function createHomeChanges(app: App, announcements: Announcements | undef
     async watch(signal) {
       const touched = new WakeFlag();
       const watches = new Map<string, Disposable>();
-      /** Also what was created since. */
+      /** Also starts to watch what was created since the last call, and stops to watch what was removed. */
       const watchAll = async (within: AbortSignal): Promise<void> => {
         const wanted = new Map<string, () => Disposable | undefined>();
         for (const { sessionsPath } of await listProfiles(app.profile.root))
@@ -52,7 +53,7 @@ export function createHomeChanges(app: App, announcements: Announcements | undef
   };
 }
 
-/** Undefined when the file's folder does not exist yet, or the system has no watches left; then only the time tells. */
+/** Undefined if the file's folder does not exist yet or the system has no watches left; then changes are found by polling. */
 function openFileWatch(path: string, touched: WakeFlag): Disposable | undefined {
   const watcher = watchFile(path, touched);
   return watcher && { [Symbol.dispose]: () => watcher.close() };

@@ -1,4 +1,5 @@
-import { formatDuration, formatTime } from "../../../lib/time/format-time.ts";
+import { formatDuration, formatNear } from "../../../lib/time/format-time.ts";
+import { briefError } from "../../brief-error.ts";
 import { authorOf } from "../../caller.ts";
 import { first, type Steps } from "../../database/steps.ts";
 import { type BlockCause, causeOf, findBlocks } from "../../operations/tasks/find-blocks.ts";
@@ -13,9 +14,9 @@ import {
 import { DISPATCHER, type DispatchBoard } from "../dispatch-board.ts";
 import type { DispatchHost } from "../dispatch-host.ts";
 import { isAnyAlive, recentDispatchers } from "../live-dispatchers.ts";
-import { findHostName } from "../operations/board-lease.ts";
-import { type EligibleTasks, listEligible } from "../operations/list-eligible.ts";
-import { type DispatchPolicy, profileCap } from "../policy/resolve-dispatch-policy.ts";
+import { type DispatchPolicy, profileCap } from "../rules/resolve-dispatch-policy.ts";
+import { findHostName } from "../transactions/dispatcher-rows.ts";
+import { type EligibleTasks, listEligible } from "../transactions/list-eligible.ts";
 import { type BranchGuard, findBranchGuard } from "./branch-guard.ts";
 import { GUARDS, type Guard, guardOf } from "./guards.ts";
 
@@ -105,7 +106,7 @@ function restingReason({
   ...open
 }: Facts): Reason | undefined {
   const { seq, status } = task;
-  const quoted = blockedBecause === null ? "" : `: ${blockedBecause.split("\n", 1)[0]}`;
+  const quoted = blockedBecause === null ? "" : `: ${briefError(blockedBecause)}`;
   if (status === "running" && open.claim !== undefined) {
     const { by, until } = open.claim;
     const text = `${by} has claimed it until ${formatDue(until, eligible.now)}.`;
@@ -250,11 +251,11 @@ function guardReleaseOf(seq: number, { reason, met_by: causedByTask }: Guard): s
 function detailOf(error: string | null, { reason, met_by: causedByTask }: Guard): string {
   if (causedByTask !== undefined) return `, as #${causedByTask} found out`;
   const follows = reason === "backoff" || reason === "infrastructure_cooldown";
-  return follows && error !== null ? ` (${error.split("\n", 1)[0]})` : "";
+  return follows && error !== null ? ` (${briefError(error)})` : "";
 }
 
 /** Formats a time as local time and as a span from now. */
 function formatDue(at: number | null, now: number): string {
   if (at === null) return "an unknown time";
-  return at > now ? `${formatTime(at)}, in ${formatDuration(at - now)}` : formatTime(at);
+  return at > now ? `${formatNear(at, now)}, in ${formatDuration(at - now)}` : formatNear(at, now);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { EligibleTask } from "../operations/list-eligible.ts";
+import type { EligibleTask } from "../transactions/list-eligible.ts";
 import { guardOf } from "./guards.ts";
 
 const NOW = 10_000_000;

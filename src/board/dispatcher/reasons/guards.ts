@@ -1,6 +1,6 @@
-import type { EligibleTask, EligibleTasks, RouteFailure } from "../operations/list-eligible.ts";
-import type { DispatchPolicy } from "../policy/resolve-dispatch-policy.ts";
-import { AUTH_COOLDOWN_MS, INFRASTRUCTURE_COOLDOWN_MS } from "../policy/run-ending.ts";
+import type { DispatchPolicy } from "../rules/resolve-dispatch-policy.ts";
+import { AUTH_COOLDOWN_MS, INFRASTRUCTURE_COOLDOWN_MS } from "../rules/run-ending.ts";
+import type { EligibleTask, EligibleTasks, RouteFailure } from "../transactions/list-eligible.ts";
 
 /** Why a ready task is not started yet, in the order in which the guards are checked. */
 export const GUARDS = {

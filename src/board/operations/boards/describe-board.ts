@@ -5,8 +5,8 @@ import { requireRight } from "../../caller.ts";
 import { only, run, type Steps } from "../../database/steps.ts";
 import type { Board } from "../../task.ts";
 import { cleanText, invalidInput, optionalName, requireLine } from "../../task-text.ts";
+import { loadBoard } from "../views/board-stats.ts";
 import type { BoardRow } from "../views/rows.ts";
-import { loadBoard } from "../views/task-details.ts";
 
 /** Omitted fields stay unchanged; null clears a field. */
 export interface BoardDescription {

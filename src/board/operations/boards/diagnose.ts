@@ -1,7 +1,7 @@
 import { all, type Steps } from "../../database/steps.ts";
 import { STATUSES } from "../../transitions.ts";
 
-/** Findings of each kind that are returned. */
+/** The maximum number of findings that are returned per kind. */
 const MAX_FINDINGS = 200;
 
 export interface DiagnosticRules {

@@ -65,7 +65,7 @@ const LAST_STATUS = `(
   select e.to_status from event e where e.task_id = t.id and e.to_status is not null
      and (e.kind <> 'decomposed' or e.created_at >= (select events_kept_from from board)) order by e.id desc limit 1)`;
 
-/** Runs that are open or leaving, in a form that an index can serve. */
+/** SQL for open and leaving runs, written so that an index is used. */
 const COUNTED = `(r.id in (select current_run_id from task where status = 'running')
   or r.id in (select l.id from run l where l.ended_at is not null and l.lease_until > 0))`;
 

@@ -3,7 +3,7 @@ import type { SqlValue } from "../../../lib/sqlite/statement.ts";
 import type { BoardTransaction } from "../../board-transaction.ts";
 import { requireRight } from "../../caller.ts";
 import { all, only, run, type Steps } from "../../database/steps.ts";
-import { insertContent } from "../tasks/comments-and-attachments.ts";
+import { insertContent } from "../records/attachments.ts";
 import { checkContent, recountRuns } from "./maintain-board.ts";
 import { type ExportRewrite, portableRewrite, type Row } from "./portable-content.ts";
 

@@ -3,8 +3,8 @@ import { type ChildLimits, requireRight } from "../../caller.ts";
 import { all, type Steps } from "../../database/steps.ts";
 import type { Run, Task } from "../../task.ts";
 import { requireInteger } from "../../task-text.ts";
+import { createRunToken } from "../tasks/child-limits.ts";
 import { countersOf, moveTask } from "../tasks/move-task.ts";
-import { createRunToken } from "../tasks/require-child-limit.ts";
 import { HAS_OPEN_PARENT, type RunRow, requireTask, type TaskRow, toRun, toTask } from "../views/rows.ts";
 import { type CapRefusal, type Caps, lockCaps } from "./caps.ts";
 

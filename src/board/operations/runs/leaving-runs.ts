@@ -2,7 +2,7 @@ import { AppError } from "../../../lib/errors.ts";
 import type { BoardTransaction } from "../../board-transaction.ts";
 import { requireRight } from "../../caller.ts";
 import { all, first, run, type Steps } from "../../database/steps.ts";
-import { CLOCK_MARGIN_MS } from "../../dispatcher/policy/run-lease.ts";
+import { CLOCK_MARGIN_MS } from "../../dispatcher/rules/run-lease.ts";
 import { countersOf, updateTask } from "../tasks/move-task.ts";
 import { findLockedTaskOf, type RunRow } from "../views/rows.ts";
 

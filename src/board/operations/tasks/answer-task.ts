@@ -4,9 +4,9 @@ import type { Steps } from "../../database/steps.ts";
 import type { Task } from "../../task.ts";
 import { requireText } from "../../task-text.ts";
 import { describeStatus } from "../../transitions.ts";
+import { addComment } from "../records/comments.ts";
 import { requireLockedTask, requireTask, toTask } from "../views/rows.ts";
-import { addComment } from "./comments-and-attachments.ts";
-import { unblockTask } from "./edit-task.ts";
+import { unblockTask } from "./unblock-task.ts";
 
 /** Adds a comment to a task and, if the task waits for an answer, unblocks it in the same transaction. */
 export function* answerTask(transaction: BoardTransaction, taskId: string, text: string): Steps<Task> {

@@ -14,7 +14,7 @@ import {
 } from "../../task-text.ts";
 import type { Status } from "../../transitions.ts";
 import { lockGraph, requireLiveRun, type TaskRow, taskNotFoundError, toTask } from "../views/rows.ts";
-import { requireChildLimit } from "./require-child-limit.ts";
+import { requireChildLimit } from "./child-limits.ts";
 
 export interface NewTask {
   readonly title: string;
@@ -114,7 +114,7 @@ const INSERT = `
     :completion_contract, :origin_task_id)
   on conflict do nothing returning *`;
 const LINK = "insert into link (parent_id, child_id) values (:parent, :child)";
-/** Whoever is told about a task is told about what comes of it. */
+/** Subscribes the chats that follow a parent or the origin task to the new task. */
 const INHERIT_SUBSCRIPTIONS = `
   insert into subscription (task_id, platform, chat_id, thread_id, user_id, user_id_alt, chat_type, notifier_profile,
                             delivery_mode, notify_progress, delivery_metadata, created_at, last_event_id)

@@ -7,6 +7,7 @@ import { BLOCK_KINDS, type BlockKind, type Task } from "../../task.ts";
 import { cleanText, invalidInput, parseAssignee, requireText, toJson } from "../../task-text.ts";
 import { describeStatus, type Move, type Status } from "../../transitions.ts";
 import { artifactsIn } from "../../workspaces/declared-files.ts";
+import { addReasonComment } from "../records/comments.ts";
 import { workerMayLiveUntil } from "../runs/leaving-runs.ts";
 import { promoteWaitingChildren } from "../runs/recompute.ts";
 import {
@@ -19,7 +20,6 @@ import {
   type TaskRow,
   toTask,
 } from "../views/rows.ts";
-import { addReasonComment } from "./comments-and-attachments.ts";
 import { type Columns, closeRun, moveTask, NOW, nextStatus, type RunEnd, requireMove } from "./move-task.ts";
 
 const BLOCK_LOOP = 2;

@@ -2,11 +2,11 @@ import { AppError } from "../../../lib/errors.ts";
 import type { BoardTransaction } from "../../board-transaction.ts";
 import { requireRight } from "../../caller.ts";
 import type { Steps } from "../../database/steps.ts";
-import { liftGuards } from "../../dispatcher/operations/record-notices.ts";
+import { liftGuards } from "../../dispatcher/transactions/record-notices.ts";
 import type { Task } from "../../task.ts";
 import { describeStatus, type Status } from "../../transitions.ts";
 import { lockGraph, requireLockedTask } from "../views/rows.ts";
-import { unblockTask } from "./edit-task.ts";
+import { unblockTask } from "./unblock-task.ts";
 
 /** The event after which the next run starts a new session instead of resuming an earlier one. */
 export const FRESH_START_EVENT = "fresh_start";

@@ -1,5 +1,6 @@
 import { shorten } from "../../../lib/text/shorten.ts";
 import { formatNear, formatTime } from "../../../lib/time/format-time.ts";
+import { briefError } from "../../brief-error.ts";
 import { authorOf } from "../../caller.ts";
 import { DISPATCHER } from "../../dispatcher/dispatch-board.ts";
 import { GUARD_WORDS } from "../../dispatcher/reasons/guards.ts";
@@ -21,7 +22,7 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
   },
   spawned: () => "",
   heartbeat: (_, { text }) => `worker note: ${text("note")}`,
-  // The reason of a move is printed with the move.
+  // The sentence of the move contains the reason.
   commented: ({ actor, payload }) => (payload["is_reason"] === true ? "" : `${actor} commented`),
   worker_ended: () => "",
   attached: ({ actor }, { text }) => `${actor} attached ${text("filename")}`,
@@ -58,8 +59,8 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
   archived: ({ actor }) => `archived by ${actor}`,
   reclaimed: ({ to_status }, { text }) => `reclaimed${after(" (", text("reason"), ")")}; it is ${to_status}`,
   reclaim_deferred: (_, { text }) => `not reclaimed yet: ${text("reason")}`,
-  reconciled: ({ to_status }) => `reconciled; it is ${to_status}`,
-  crashed: (_, { text }) => `failed${after(": ", text("error"))}`,
+  reconciled: ({ to_status }) => `had no run although it was running; it is ${to_status} again`,
+  crashed: (_, { text }) => `failed${after(": ", briefError(text("error")))}`,
   timed_out: (_, { text }) => `ran out of time${after(": ", text("error"))}`,
   spawn_failed: (_, { text }) => `could not be started${after(": ", text("error"))}`,
   protocol_violation: (_, { text }) => `ended without a result${after(": ", text("error"))}`,

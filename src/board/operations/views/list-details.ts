@@ -84,7 +84,7 @@ function parseGuard(notices: string, now: number): readonly RecordedGuard[] {
 
 const SEARCH_LIMIT = 200;
 
-/** The forms of a word to search for: both databases turn only the letters of ASCII into lower case. */
+/** The spellings of a word to search for, because both databases lower-case only ASCII letters. */
 export function caseVariants(word: string): readonly string[] {
   const lower = word.toLowerCase();
   const [first = "", ...rest] = lower;

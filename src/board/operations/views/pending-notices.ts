@@ -2,7 +2,7 @@ import { all, type Steps } from "../../database/steps.ts";
 import type { BoardEvent, Subscription } from "../../task.ts";
 import { type EventRow, toEvent } from "./rows.ts";
 
-/** Events of a task that a chat has subscribed to and has not been given yet, oldest first. */
+/** The undelivered events of a task for one subscribed chat, oldest first. */
 export interface PendingNotices {
   readonly subscription: Subscription;
   readonly events: readonly BoardEvent[];

@@ -4,7 +4,7 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { readRunLog } from "./read-run-log.ts";
 import { openRunLog } from "./run-log.ts";
 
-test("a log is read backwards in pieces that fit together, across its rotated parts and in whole characters", async () => {
+test("a log is read backwards in contiguous pieces of whole characters, across its rotated parts", async () => {
   await using folder = await tempFolder();
   const path = folder.file("1.log");
   const lines: string[] = [];
@@ -25,7 +25,7 @@ test("a log is read backwards in pieces that fit together, across its rotated pa
   expect(pieces.join("")).toBe(whole);
 });
 
-test("a character that is not complete yet is left for the next piece", async () => {
+test("an incomplete character is left for the next piece", async () => {
   await using folder = await tempFolder();
   const path = folder.file("1.log");
   const smile = Buffer.from("😀");
@@ -37,7 +37,7 @@ test("a character that is not complete yet is left for the next piece", async ()
   expect([second.text, second.from, second.part]).toEqual(["😀", 3, first.part]);
 });
 
-test("when the oldest part is deleted the log says that its offsets have moved; a missing log is empty", async () => {
+test("deleting the oldest part changes the part that the log reports; a missing log is empty", async () => {
   await using folder = await tempFolder();
   const path = folder.file("1.log");
   using log = openRunLog(path, { maxBytes: 4_096, backups: 1 });

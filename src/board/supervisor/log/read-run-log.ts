@@ -2,21 +2,21 @@ import { createHash } from "node:crypto";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { logParts } from "./run-log.ts";
 
-/** A piece of a log. Offsets count the bytes of what is kept of it, from its oldest part on. */
+/** A piece of a log. Offsets count bytes from the start of the oldest part that is kept. */
 export interface LogPiece {
   readonly text: string;
   readonly from: number;
   readonly to: number;
-  /** The size of what is kept. */
+  /** The total size of the parts that are kept. */
   readonly size: number;
-  /** Identifies the oldest part; another value means that the older one was deleted and all offsets have moved. */
+  /** Identifies the oldest part. A changed value means that a part was deleted and all offsets have shifted. */
   readonly part: string;
 }
 
 export interface LogRange {
-  /** Where the piece ends; the end of the log without it. */
+  /** The offset at which the piece ends; by default the end of the log. */
   readonly before?: number | undefined;
-  /** Where it begins at the earliest. */
+  /** The lowest offset at which the piece may begin. */
   readonly after?: number | undefined;
   readonly bytes: number;
 }
@@ -24,7 +24,7 @@ export interface LogRange {
 interface OpenPart {
   readonly file: number;
   readonly size: number;
-  /** Its inode and the start of its text; an inode alone is used again after a file was deleted. */
+  /** Its inode and a hash of its first bytes, because the inode of a deleted file may be reused. */
   readonly name: string;
 }
 
@@ -82,7 +82,7 @@ function readRange(parts: readonly OpenPart[], start: number, end: number): Buff
 
 const LONGEST_CHARACTER = 4;
 
-/** The range without the rest of a character that begins before it, and without one that is not complete yet. */
+/** The range of the complete characters, without a partial one at either end. */
 function wholeCharacters(bytes: Buffer): readonly [number, number] {
   let from = 0;
   while (from < Math.min(bytes.length, LONGEST_CHARACTER) && isContinuation(bytes[from])) from++;

@@ -11,7 +11,7 @@ const env = {
   HOME: "/nowhere",
 };
 
-test("a worktree is compared with the commit at which its branch began, with new files and without what links name", async () => {
+test("a worktree is compared with the commit at which its branch started, including new files but not the targets of links", async () => {
   await using folder = await tempFolder();
   const [repository, path] = [folder.file("shop"), folder.file("work")];
   await mkdir(repository);
@@ -28,7 +28,7 @@ test("a worktree is compared with the commit at which its branch began, with new
   const work = createGit(path, env, never);
   await writeFile(join(path, "a.txt"), "one\n2\nthree\n");
   await work.run("commit", "--quiet", "-am", "in the branch");
-  // What happens in the repository afterwards is not part of the diff.
+  // Later changes in the repository are not part of the diff.
   await writeFile(join(repository, "later.txt"), "later\n");
   await main.run("add", ".");
   await main.run("commit", "--quiet", "-m", "later");

@@ -12,7 +12,7 @@ export interface FileDiff {
   readonly state: "added" | "changed" | "deleted" | "renamed";
 }
 
-/** What a worktree has that the commit at which its branch began does not have. */
+/** The differences between a worktree and the commit at which its branch started. */
 export interface WorktreeDiff {
   readonly base: string;
   readonly files: readonly FileDiff[];
@@ -24,7 +24,7 @@ export interface WorktreeDiff {
 }
 
 const MAX_TEXT = 1_000_000;
-/** New files that git does not know yet. */
+/** Untracked files. */
 const MAX_NEW_FILES = 200;
 const MAX_NEW_BYTES = 256 * 1024;
 const OPTIONS = ["--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"];
@@ -71,7 +71,7 @@ async function listFiles(git: Git, base: string): Promise<FileDiff[]> {
   for (let at = 0; at < fields.length; at++) {
     const [added = "", removed = "", name] = fields[at]?.split("\t") ?? [];
     if (name === undefined) continue;
-    // A rename has an empty name here, and the old and the new one in fields of their own.
+    // For a rename this field is empty, and the old and new names follow as separate fields.
     const path = name === "" ? (fields[at + 2] ?? "") : name;
     if (name === "") at += 2;
     const count = (text: string): number | null => (text === "-" ? null : Number(text));
@@ -108,7 +108,7 @@ async function readNewFiles(
   return found;
 }
 
-/** Undefined for what is not a small text file of its own: a worker could have put a link there. */
+/** Undefined unless the path is a small regular text file; a worker could have created a link. */
 async function readText(path: string): Promise<string | undefined> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 10 * 60_000;
 export interface GitAnswer {
   readonly ok: boolean;
   readonly stdout: string;
-  /** Why the command failed, in git's words. */
+  /** Git's error message. */
   readonly reason: string;
 }
 
@@ -71,7 +71,7 @@ function withoutOwnFilters(list: string): readonly string[] {
     else persons.set(name, value);
   }
   return [...own].flatMap((name) => {
-    // git could not tell such a name from its value
+    // such a name could not be separated from its value
     if (name.includes("="))
       throw workspaceRefused(`the repository defines a filter with a strange name: ${name}`);
     return ["-c", `${name}=${persons.get(name) ?? (name.endsWith(".required") ? "false" : "")}`];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { codeOf, openSqliteLab, openStage } from "../../../../test/support/board-lab.ts";
+import { scriptModule } from "../../../../test/support/script-module.ts";
 import { listNames } from "../../../lib/files/unless-missing.ts";
 import { runProcess } from "../../../lib/process/process.ts";
 import type { NewTask } from "../../operations/tasks/create-task.ts";
@@ -77,7 +78,7 @@ async function openLab() {
   };
 }
 
-test("a filter that a repository defines for itself is not run; one of the person is", async () => {
+test("a filter that the repository defines is not run; a filter of the user is", async () => {
   await using lab = await openLab();
   const { home, repository, git } = lab;
   const ran = join(home, "ran");
@@ -342,11 +343,11 @@ test("after a kill in the middle of a checkout, the next call completes it", asy
   const path = join(lab.repository, ".worktrees", task.id);
 
   const program = `
-    import { prepareWorkspace } from ${JSON.stringify(new URL("../prepare-workspace.ts", import.meta.url).href)};
+    import { prepareWorkspace } from "${await scriptModule(new URL("../prepare-workspace.ts", import.meta.url))}";
     const { task, location } = JSON.parse(process.argv[1]);
     await prepareWorkspace(task, { ...location, now: () => 0 }, new AbortController().signal);`;
   const input = JSON.stringify({ task, location: lab.location });
-  const args = ["--import", "tsx", "--input-type=module", "--eval", program, input];
+  const args = ["--input-type=module", "--eval", program, input];
   const child = spawn(process.execPath, args, { stdio: "inherit" });
   const pid = await readOnceWritten(started);
   expect(child.exitCode).toBeNull();

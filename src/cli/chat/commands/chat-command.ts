@@ -2,7 +2,7 @@ import type { PolicyState } from "../../../policy/policy.ts";
 import type { UsageTotals } from "../../../sessions/session.ts";
 import type { TodoState } from "../../../tools/todo.ts";
 import type { OpenRequest } from "../chat-session.ts";
-import type { CompletionItem } from "../input/completion.ts";
+import type { CompletionItem } from "../input/completion-list.ts";
 import type { KeyBindings } from "../input/key-bindings.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import type { EndedCall } from "../state/entry.ts";

@@ -1,4 +1,4 @@
-import { CARRY_OUT } from "../../plan-words.ts";
+import { CARRY_OUT } from "../../plan-mode-prompts.ts";
 import type { ChatCommand, ChatControl } from "./chat-command.ts";
 import { parseSwitch, requireCall, requireStored, wrongUse } from "./command-input.ts";
 

@@ -2,7 +2,12 @@ import { readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { errnoOf } from "../../../lib/errors.ts";
-import { type Completion, type CompletionItem, type CompletionSource, filterItems } from "./completion.ts";
+import {
+  type Completion,
+  type CompletionItem,
+  type CompletionSource,
+  filterItems,
+} from "./completion-list.ts";
 
 export interface DraftCompletionParts {
   commands(): readonly CompletionItem[];

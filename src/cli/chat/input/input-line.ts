@@ -1,6 +1,6 @@
 import { findTypedReference } from "./complete-draft.ts";
-import type { CompletionItem, CompletionSource } from "./completion.ts";
-import { createCompletionList } from "./completion.ts";
+import type { CompletionItem, CompletionSource } from "./completion-list.ts";
+import { createCompletionList } from "./completion-list.ts";
 import { createEditor, type EditorView } from "./editor.ts";
 import { createHistory, type HistoryEntry } from "./history.ts";
 import { type KeyBindings, typedText } from "./key-bindings.ts";

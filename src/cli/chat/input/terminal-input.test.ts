@@ -79,6 +79,21 @@ test("C20: where pastes are not marked, Enter right after two characters is a ne
   expect(marked.keys).toEqual(["a", "b", "\r"]);
 });
 
+test("C20: where pastes are not marked, a single line that arrives at once with its Enter is sent; a paste of several lines is not", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    using unmarked = openInput(false);
+    unmarked.push("hello\r"); // as from Emacs, expect or a dictation program
+    vi.advanceTimersByTime(30);
+    expect(unmarked.keys.splice(0).join("")).toBe("hello\r");
+    for (const key of "ab\rcd\r") unmarked.push(key, 1);
+    vi.advanceTimersByTime(30);
+    expect(unmarked.keys.join("")).toBe("ab\ncd\n");
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("C17: Enter that was typed while another program had the terminal sends the message; a later line feed is a new line", async () => {
   using terminal = openInput();
   for (const text of ["early\none", "again\ntwo"]) {

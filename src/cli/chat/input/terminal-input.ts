@@ -37,6 +37,8 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
   let ending: NodeJS.Timeout | undefined;
   let pasted = ""; // of a paste without marks that may not be complete
   let gathering: NodeJS.Timeout | undefined;
+  let heldEnter: NodeJS.Timeout | undefined; // Enter right after other characters, until it is known what follows
+  let hasBrokenLine = false; // whether an Enter of this burst was a line break
   let entering: NodeJS.Immediate | undefined; // the later one of two
 
   buffer.on("data", (sequence) => {
@@ -44,12 +46,29 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
     const whole = half + sequence;
     half = /^[\ud800-\udbff]$/.test(whole) ? whole : "";
     if (half !== "") return;
+    breakLine();
     const time = now();
     const [first] = typedAt;
     const isBurst = !marksPastes && !isTypedAhead && typedAt.length === 2 && time - (first ?? 0) <= BURST_MS;
     typedAt = [...typedAt, time].slice(-2);
-    onKey(isBurst && whole === "\r" ? "\n" : whole);
+    if (!isBurst) hasBrokenLine = false;
+    if (!isBurst || whole !== "\r") onKey(whole);
+    else if (hasBrokenLine) onKey("\n");
+    else heldEnter = setTimeout(sendLine, MORE_WITHIN_MS);
   });
+  /** More text follows a held Enter: both belong to a paste. */
+  function breakLine(): void {
+    if (heldEnter === undefined) return;
+    clearTimeout(heldEnter);
+    heldEnter = undefined;
+    hasBrokenLine = true;
+    onKey("\n");
+  }
+  /** Nothing follows a held Enter: a program has written a whole line at once, as Emacs and expect do. */
+  function sendLine(): void {
+    heldEnter = undefined;
+    onKey("\r");
+  }
   buffer.on("paste", (text) => onPaste(withoutControls(text)));
   function endPaste(): void {
     clearTimeout(gathering);
@@ -63,6 +82,7 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
       clearTimeout(ending);
       const text = typeof data === "string" ? data : decoder.write(data);
       if (text === "") return; // the first bytes of a character
+      breakLine();
       const isInside = hidden.pasteMode || buffer.getBuffer() !== ""; // of a marked paste or an escape sequence
       const isPaste = pasted === "" ? isUnmarkedPaste(text) : !text.includes("\u001b");
       if (isPaste && !isInside && !isTypedAhead) {
@@ -89,6 +109,7 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
     [Symbol.dispose]() {
       clearTimeout(ending);
       clearTimeout(gathering);
+      clearTimeout(heldEnter);
       clearImmediate(entering);
       buffer.destroy();
     },

@@ -2,11 +2,11 @@ import type { AgentEvent, AgentEventOf } from "../../../agent/events.ts";
 import { mainArgument } from "../../../agent/main-argument.ts";
 import { firstTextOf, textOf, type UserMessage } from "../../../providers/message.ts";
 import type { Usage } from "../../../providers/provider.ts";
-import { PLAN_MODE } from "../../plan-words.ts";
+import { PLAN_MODE } from "../../plan-mode-prompts.ts";
 import { formatCompaction, formatRetry, formatSwitch } from "../../terminal/event-view.ts";
-import { bodyOfResult, summaryOfResult } from "./call-text.ts";
 import type { ChatState, RunningTurn, Update } from "./chat-state.ts";
 import type { EndedCall, Entry } from "./entry.ts";
+import { bodyOfResult, summaryOfResult } from "./result-text.ts";
 import { result } from "./update.ts";
 
 /** The next state after an event of the agent, and what to print. */

@@ -3,6 +3,7 @@ import { mainArgument } from "../../../agent/main-argument.ts";
 import type { Approval } from "../../../approvals/approval.ts";
 import { DECIDE_YOURSELF, parseClarification } from "../../../approvals/clarification.ts";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
+import { AppError } from "../../../lib/errors.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import { formatDuration } from "../format-duration.ts";
 import type { Unsent } from "../unsent/unsent-store.ts";
@@ -286,12 +287,13 @@ function answer(
   const { approval, askedAt } = question;
   if (approval.kind === "clarification") {
     if (startedTypingAt < askedAt) return undefined; // started before the question, so meant for something else
-    const { choices = [] } = approval.details;
-    if (choices.length > 0 && /^\d+$/.test(typed) && choices[Number(typed) - 1] === undefined)
-      return result(state, [
-        { kind: "notice", text: `Choose 1 to ${choices.length}, or type your own words.` },
-      ]);
-    const text = parseClarification(typed, approval.details);
+    let text: string;
+    try {
+      text = parseClarification(typed, approval.details);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return result(state, [{ kind: "notice", text: `${error.message} ${error.hint}` }]);
+    }
     return result(state, [], [{ type: "answer", approval, choice: { verdict: "answered", text } }]);
   }
   const found = /^([1-5])(?:[ ,:]+(.+))?$/s.exec(typed);

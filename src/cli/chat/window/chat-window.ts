@@ -1,5 +1,5 @@
 import type { Colours, TerminalStreams } from "../../terminal/terminal.ts";
-import type { CompletionSource } from "../input/completion.ts";
+import type { CompletionSource } from "../input/completion-list.ts";
 import type { HistoryEntry } from "../input/history.ts";
 import { createHistorySearch } from "../input/history-search.ts";
 import { createInputLine, type KeyAction } from "../input/input-line.ts";

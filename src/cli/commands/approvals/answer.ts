@@ -10,8 +10,8 @@ import { formatClarification } from "../../../approvals/clarification.ts";
 import { checkLiveness, parseIdentity } from "../../../lib/process/process-identity.ts";
 import { formatTime } from "../../../lib/time/format-time.ts";
 import type { AnswerScope } from "../../../policy/decision.ts";
-import { requirePerson } from "../../by-person.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
+import { requirePerson } from "../../require-person.ts";
 import { quoteLine, quoteShort } from "../../terminal/quote-text.ts";
 import { renderTable } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -119,7 +119,7 @@ async function answer(
     );
 }
 
-/** What an answer allows besides this call: the rule that it adds, and where that rule applies. */
+/** Describes the rule that an answer adds besides allowing this call, and where the rule applies. */
 function describeGrant({ details, sessionId }: Approval, scope: AnswerScope | undefined): string | undefined {
   const { session, always } = details;
   if (scope === "session" && session !== undefined)

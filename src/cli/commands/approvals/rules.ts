@@ -8,8 +8,8 @@ import { parseRuleFile } from "../../../policy/rules/rule-file.ts";
 import { openRuleSource } from "../../../policy/rules/rule-source.ts";
 import { createTrustedRules, findProjectRules, PROJECT_RULES } from "../../../policy/rules/trusted-rules.ts";
 import { TOOL_NAMES } from "../../../tools/tool-table.ts";
-import { requirePerson } from "../../by-person.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
+import { requirePerson } from "../../require-person.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
 import { requireYes } from "../../terminal/require-yes.ts";
@@ -20,7 +20,7 @@ const SUGGEST_FROM = 2;
 /** Classes whose calls are never proposed as a rule, however often they were approved. */
 const NEVER_SUGGESTED = /privileged|credential|remote-code|decoded-code|recursive-removal/;
 
-/** All rules that count for a session in this folder, and the built-in classes that ask. */
+/** Lists the rules that apply to a session in this folder, and the built-in classes that ask. */
 export async function listRules(
   { terminal, openApp, reporter }: CommandContext,
   { json }: JsonOption,
@@ -58,7 +58,7 @@ export async function listRules(
   );
 }
 
-/** Proposes exact rules for commands that a person has approved at least twice; adds none. */
+/** Prints exact rules for commands that a person has approved at least twice. Changes nothing. */
 export async function suggestRules(
   { terminal, openApp, signal }: CommandContext,
   { json }: JsonOption,

@@ -19,7 +19,7 @@ export function build(context: CommandContext): Command {
   add("list", "List the keys with their state.", ["hermes auth list", "hermes auth list openai-api --json"])
     .argument("[provider]", "only the keys of this provider")
     .action((provider, options) => listAllKeys(context, provider, options));
-  add("test", "Send one request with each key; a key that works is used again immediately.", [
+  add("test", "Send one request with each key; the cooldown of a working key ends.", [
     "hermes auth test",
     "hermes auth test openai-api#2",
   ])

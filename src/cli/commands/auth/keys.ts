@@ -2,9 +2,9 @@ import {
   type ListedKey,
   listKeys,
   openAppKeyStates,
-  proveKey,
   requireKeyVariables,
-} from "../../../app/keys.ts";
+  testProviderKey,
+} from "../../../app/provider-keys.ts";
 import { addSecret, writeSecret } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { formatTime } from "../../../lib/time/format-time.ts";
@@ -45,7 +45,7 @@ export async function addKey(
       `This key is already stored as ${same.key.source}; nothing was changed.`,
     );
   if (test) {
-    const { failure } = await proveKey(app, states, { provider, key, model }, signal);
+    const { failure } = await testProviderKey(app, states, { provider, key, model }, signal);
     if (failure !== undefined)
       throw new AppError("key-unproved", `The key was not stored: ${failure.message}`, {
         hint: `${failure.hint} To store it anyway, add --no-test.`,
@@ -64,7 +64,7 @@ export async function addKey(
   terminal.note(`Stored ${variable} in ${profile.envPath}${test ? "; the provider accepts it" : ""}.`);
 }
 
-/** The first variable of the provider's numbered ones that is set neither in the environment nor in .env. */
+/** The first of a provider's numbered variables that is not set. Throws if all are set. */
 export function requireFreeVariable(name: string, isSet: (name: string) => boolean): string {
   for (let number = 1; number <= MAX_KEYS; number++) {
     const candidate = numberedVariable(name, number);
@@ -145,7 +145,7 @@ export async function testKeys(
 
   async function testKey(provider: string, key: ListedKey["key"]) {
     try {
-      const { failure, route } = await proveKey(app, states, { provider, key, model }, signal);
+      const { failure, route } = await testProviderKey(app, states, { provider, key, model }, signal);
       return {
         ok: failure === undefined,
         model: route.model,
@@ -204,7 +204,7 @@ export async function removeKey(
   terminal.note(`Removed ${key.source} from ${profile.envPath}.`);
 }
 
-/** The keys that a word names: a reference, a variable, or all keys of a provider. Throws if there are none. */
+/** Finds keys by a reference or a variable, or all keys of a provider. Throws if there are none. */
 function findKeys(keys: readonly ListedKey[], given: string | undefined): readonly ListedKey[] {
   const word = given?.replace(/^[^#]+/, (name) =>
     keys.some(({ provider }) => provider === name) ? name : (PROVIDER_ALIASES.get(name) ?? name),
@@ -214,7 +214,7 @@ function findKeys(keys: readonly ListedKey[], given: string | undefined): readon
     named.length > 0 ? named.slice(0, 1) : keys.filter(({ provider }) => (word ?? provider) === provider);
   if (found.length > 0) return found;
   const list = keys.map(({ reference }) => reference).join(", ");
-  // The word is not repeated: it may be a key that was pasted by mistake.
+  // The word is not repeated, because it may be a key that was pasted by mistake.
   throw new AppError(
     "key-not-found",
     given === undefined ? "There are no keys." : "There is no key of that name.",

@@ -9,14 +9,14 @@ import { askForAnswer } from "./clarification-prompt.ts";
 
 type Choice = Omit<Answer, "by">;
 
-/** How often the prompt asks again after end of input (Ctrl-D). A closed terminal reports end of input forever. */
+/** Limits how often the prompt is repeated after end of input (Ctrl-D), which a closed terminal reports forever. */
 const MAX_ENDS = 3;
 /** The full command is already shown above the choices. */
 const SHOWN_RULE_CHARS = 200;
 
 /**
- * Asks the person at this terminal about calls and questions that wait. The question can also be answered elsewhere, which ends the
- * prompt. `answer` stores the choice. `stop` ends the turn: the prompt receives Ctrl-C as a key and not as a signal.
+ * Asks the person at this terminal to answer approvals and clarifications. An answer from elsewhere ends the prompt. `answer` stores
+ * the choice. `stop` ends the turn: while the prompt is open, Ctrl-C arrives as a key and not as a signal.
  */
 export function createApprovalPrompt(
   terminal: Terminal,
@@ -55,7 +55,7 @@ export function createApprovalPrompt(
   };
 }
 
-/** What the call would do, why the question is asked, and where it can be answered. */
+/** Formats what the call would do, why it needs an answer, and where it can be answered. */
 function formatQuestion(
   approval: Approval,
   { interactive, noteColumns }: Terminal,
@@ -118,7 +118,7 @@ async function choose(
 
 interface OfferedChoice {
   readonly words: string;
-  /** Undefined for a choice that this call does not have. The numbers are the same for every call. */
+  /** Undefined if this call does not allow the choice, which keeps its number so that numbers mean the same for every call. */
   readonly choice: Choice | undefined;
   readonly asksWhy?: boolean;
 }

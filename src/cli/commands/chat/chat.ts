@@ -5,7 +5,7 @@ import type { CommandContext } from "../../context.ts";
 import { defineCommand, withExamples } from "../../define-command.ts";
 import { collect, parseCount } from "../../parse-option.ts";
 import { missingTask } from "./read-task.ts";
-import { type RunOptions, runChat } from "./run-once.ts";
+import { type RunOptions, runOnce } from "./run-once.ts";
 
 interface ChatOptions extends RunOptions {
   /** Set by the supervisor of a board's task: this process is the worker. */
@@ -14,16 +14,39 @@ interface ChatOptions extends RunOptions {
 
 const EFFORTS = "none, minimal, low, medium, high, xhigh, max or ultra";
 
-/** `hermes chat -q TASK` and `hermes -z TASK`: send one message, print the answer, exit. */
-export function build(context: CommandContext): Command {
+/** `hermes chat -q TASK` and `hermes -z TASK` send one message, print the answer and exit; without a task, the chat opens. */
+export function build(context: CommandContext, commands: readonly { readonly name: string }[]): Command {
   const command = defineCommand(
     "hermes chat",
     "Give the agent a task and wait for its answer.",
     context.terminal,
-  )
+  );
+  const isOption = (text: string): boolean => {
+    const name = text.replace(/=.*/s, "");
+    return (
+      ["-h", "--help"].includes(name) ||
+      command.options.some(({ short, long }) => [short, long].includes(name))
+    );
+  };
+  const parseTask = (flag: string) => (text: string, earlier: string | undefined) => {
+    if (earlier !== undefined) throw new InvalidArgumentError("More than one task was given.");
+    if (!isOption(text)) return text;
+    throw new AppError("usage-wrong", `${text} is an option, not a task.`, {
+      hint: `Write the task directly after ${flag}, as in \`hermes ${flag} "TASK" ${text}\`; see \`hermes chat --help\`.`,
+    });
+  };
+  const parseInput = (text: string): "-" => {
+    if (text === "-") return text;
+    if (commands.some(({ name }) => name === text))
+      throw new AppError("usage-wrong", `The options before the command ${text} are options of the chat.`, {
+        hint: `Write the options of ${text} after it; see \`hermes ${text} --help\`.`,
+      });
+    throw new InvalidArgumentError('Give the task with -z or -q, in quotes: hermes -z "TASK".');
+  };
+  command
     .argument("[input]", "use - to wait for the end of piped input", parseInput)
-    .option("-z, --oneshot <text>", "run this task and print only the answer, for scripts", parseTask)
-    .option("-q, --query <text>", "run this task and show progress", parseTask)
+    .option("-z, --oneshot <text>", "run this task and print only the answer, for scripts", parseTask("-z"))
+    .option("-q, --query <text>", "run this task and show progress", parseTask("-q"))
     .option("--query-file <file>", "read the task from a file (use - for standard input)")
     .option("--image <file>", "attach an image, from a file or an address, to the task (repeatable)", collect)
     .option("-c, --continue [title]", "resume the latest session, or the one with this title")
@@ -62,7 +85,7 @@ export function build(context: CommandContext): Command {
         if (!canChat(context)) throw missingTask(); // before anything is opened
         return startChat(context, options);
       }
-      if (workerPipe === undefined) return runChat(context, input, options);
+      if (workerPipe === undefined) return runOnce(context, input, options);
       const { runWorker } = await import("./run-worker.ts");
       return runWorker(context, { ...options, workerPipe });
     })
@@ -103,7 +126,7 @@ async function startChat(context: CommandContext, options: RunOptions): Promise<
   }
 }
 
-/** Opens the chat where the terminal can show it. */
+/** Opens the chat if there is a terminal for it. */
 export async function openChatIfPossible(context: CommandContext): Promise<void> {
   if (canChat(context)) await startChat(context, {});
 }
@@ -114,7 +137,7 @@ const MISSING_MODEL: ReadonlySet<string> = new Set([
   "model-unnamed",
 ] satisfies ErrorCode[]);
 
-/** Whether nothing is configured, as opposed to a model or a session that the user has named and that cannot be used. */
+/** Whether no model is configured, as opposed to a model or session that the user named and that cannot be used. */
 function isModelMissing(error: unknown, { model, provider, continue: latest, resume }: RunOptions): boolean {
   const isNamed = [model, provider, latest, resume].some((one) => one !== undefined);
   return !isNamed && error instanceof AppError && MISSING_MODEL.has(error.code);
@@ -122,19 +145,6 @@ function isModelMissing(error: unknown, { model, provider, continue: latest, res
 
 function parseNames(text: string): string[] {
   return text.split(",").map((name) => name.trim());
-}
-
-/** Refuses `-z --help`, which would send `--help` to the model. */
-function parseTask(text: string, earlier: string | undefined): string {
-  if (earlier !== undefined) throw new InvalidArgumentError("More than one task was given.");
-  if (text === "-h" || text === "--help")
-    throw new InvalidArgumentError("Give the task in quotes, or run `hermes chat --help`.");
-  return text;
-}
-
-function parseInput(text: string): "-" {
-  if (text === "-") return text;
-  throw new InvalidArgumentError('Give the task with -z or -q, in quotes: hermes -z "TASK".');
 }
 
 function parseEffort(text: string): ReasoningEffort {

@@ -1,9 +1,10 @@
 import type { Approval } from "../../../approvals/approval.ts";
 import { DECIDE_YOURSELF, numberChoices, parseClarification } from "../../../approvals/clarification.ts";
+import { AppError } from "../../../lib/errors.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
-/** How often the prompt asks again after end of input (Ctrl-D). A closed terminal reports end of input forever. */
+/** Limits how often the prompt is repeated after end of input (Ctrl-D), which a closed terminal reports forever. */
 const MAX_ENDS = 3;
 
 /** Asks the person at this terminal for the answer to a clarification; undefined if the input has ended. */
@@ -12,7 +13,9 @@ export async function askForAnswer(
   { id, details }: Approval,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const choices = numberChoices({ choices: [...(details.choices ?? []), "Decide yourself."] });
+  const { choices: offered = [] } = details;
+  const choices = numberChoices({ choices: [...offered, "Decide yourself."] });
+  const counted = { ...details, choices: offered.length === 0 ? [] : [...offered, DECIDE_YOURSELF] };
   terminal.note(choices.map((choice) => `  ${quoteLine(choice)}`).join("\n"));
   await terminal.discardTyped(signal);
   const numbers = details.several ? "Numbers such as 1 2" : "A number";
@@ -22,7 +25,13 @@ export async function askForAnswer(
       ends++;
       terminal.note("\n  That is not an answer. Ctrl-C stops the turn.");
     } else if (text === `${choices.length}`) return DECIDE_YOURSELF;
-    else if (text !== "") return parseClarification(text, details);
+    else if (text !== "")
+      try {
+        return parseClarification(text, counted);
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        terminal.note(`  ${error.message}`);
+      }
   }
   terminal.note(`  The question waits: hermes approvals answer ${id} TEXT`);
   return undefined;

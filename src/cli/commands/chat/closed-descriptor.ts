@@ -1,8 +1,8 @@
 import { fstatSync, readFileSync, statSync } from "node:fs";
 
 /**
- * Whether a descriptor was closed when the program started, as by `>&-`. Node opens /dev/null in its place, for reading
- * and writing; so do programs that start others without a terminal. A redirect to /dev/null opens it for writing only.
+ * Whether a descriptor was closed when the program started, as by `>&-`. Node then opens /dev/null for reading and writing, and
+ * so do programs that start others without a terminal; a redirect to /dev/null opens it only for writing.
  */
 export function isClosedAtStart(descriptor: number): boolean {
   try {

@@ -5,14 +5,14 @@ import { AppError, errnoOf, messageOf } from "../../../lib/errors.ts";
 
 /** The JSON Schema of `--output-schema`. */
 export interface OutputSchema {
-  /** The instruction to the model about the form of its answer. */
+  /** Tells the model the form of its answer. */
   readonly instruction: string;
   /** Returns the JSON of an answer as the model wrote it, or a description of the mismatch for the model. */
   check(answer: string): { readonly json: string } | { readonly problem: string };
 }
 
 const MAX_PROBLEMS = 10;
-/** A regular expression of the schema can block the process, signals included. */
+/** A regular expression of the schema can block the process, which then also ignores signals. */
 const CHECK_WITHIN_MS = 2_000;
 
 /** Loads a JSON Schema: draft 2020-12, or draft 7 if `$schema` names it. */

@@ -8,13 +8,13 @@ const TOO_LONG = "Write the input to a file and name the file in the task.";
 
 export interface Task {
   readonly text: string;
-  /** The part of the text that the user wrote, in which references are expanded; piped text may come from anywhere. */
+  /** The part that the user typed. References are expanded only there, because piped text may come from strangers. */
   readonly typed: string;
 }
 
 /**
- * The task from its flag or file, followed by the piped input, in which secrets are masked as in the output of a tool.
- * With `input` `-`, waits for the end of that input. A task `-` is the input itself.
+ * Reads the task from its option or file, and appends the piped input with its secrets masked. If `input` is `-`, waits for the
+ * end of the piped input. If the task is `-`, the piped input is the task.
  */
 export async function readTask(
   options: { readonly oneshot?: string; readonly query?: string; readonly queryFile?: string },
@@ -44,7 +44,7 @@ export async function readTask(
   return { text, typed: queryFile === "-" ? "" : task };
 }
 
-/** One line, because the reader is usually a script. */
+/** The error is one line, because its reader is usually a script. */
 export function missingTask(): AppError {
   const ways = 'hermes -z "TASK", hermes chat -q "TASK" or hermes chat --query-file FILE';
   return new AppError("usage-wrong", `No task was given, and the chat needs a terminal. Write ${ways}.`, {
@@ -55,7 +55,7 @@ export function missingTask(): AppError {
 async function maskSecrets(text: string, terminal: Terminal, secrets: readonly string[]): Promise<string> {
   const [{ createRedactor }, { findMarks }] = await Promise.all([
     import("../../../lib/redact/redactor.ts"),
-    import("../../../lib/redact/mark.ts"),
+    import("../../../lib/redact/redaction-mark.ts"),
   ]);
   const masked = createRedactor({ secrets }).redact(text);
   const count = findMarks(masked).length - findMarks(text).length;

@@ -1,4 +1,4 @@
-import type { RunResult } from "./view.ts";
+import type { RunResult } from "./run-views.ts";
 
 /** The exit code of a single run, by its outcome. Errors have the exit codes of `lib/errors.ts`. */
 export const RUN_EXIT_CODES: { readonly [Outcome in RunResult["outcome"]]: number } = {

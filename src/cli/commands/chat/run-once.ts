@@ -15,7 +15,7 @@ import type { ReasoningEffort } from "../../../providers/provider.ts";
 import { addUsage } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
-import { CARRY_OUT, PLAN_MODE } from "../../plan-words.ts";
+import { CARRY_OUT, PLAN_MODE } from "../../plan-mode-prompts.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -24,8 +24,8 @@ import { isClosedAtStart } from "./closed-descriptor.ts";
 import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
 import { readTask, type Task } from "./read-task.ts";
 import { RUN_EXIT_CODES } from "./run-exit-codes.ts";
+import { describeRun, type RunResult, usageFields, VIEWS } from "./run-views.ts";
 import { openTemporaryFolder } from "./temporary-folder.ts";
-import { describeRun, type RunResult, usageFields, VIEWS } from "./view.ts";
 
 export type OutputFormat = "text" | "json" | "events";
 
@@ -59,12 +59,12 @@ export interface RunOptions extends LimitOptions {
   readonly json?: boolean;
 }
 
-/** How many answers the model may give until one matches the output schema. */
+/** The maximum number of answers that are checked against the output schema. */
 const MAX_ANSWERS = 3;
 const KNOWN_TOOLSETS: readonly string[] = TOOLSETS;
 
 /** Sends one message and prints its answer. */
-export async function runChat(
+export async function runOnce(
   context: CommandContext,
   input: "-" | undefined,
   options: RunOptions,
@@ -75,14 +75,14 @@ export async function runChat(
     startApp(context),
     options.outputSchema === undefined ? undefined : loadOutputSchema(options.outputSchema),
     context.log(),
-    // Checked before any request is paid for.
+    // Checked before the first request, which costs money.
     ...[options.outputLastMessage, options.usageFile].map((path) =>
       path === undefined ? undefined : requireWritable(path),
     ),
   ]);
   requireCompatible(options, app);
   const images = await Promise.all((options.image ?? []).map((source) => requireImage(source, app, signal)));
-  // Read last, so that wrong options are reported before a long pipe is read to its end.
+  // Read after the checks, so that wrong options are reported before a long pipe is read.
   const task = options.retry
     ? undefined
     : await readTask(options, input, { terminal, secrets: app.resolved.secrets }, signal);
@@ -174,8 +174,8 @@ export async function runChat(
 }
 
 /**
- * Asks at a terminal whether to carry out the plan, and whether that answers all questions about its calls too. Without a terminal,
- * prints how to carry it out.
+ * Asks at a terminal whether to carry out the plan, and whether its calls need approval. Without a terminal, prints the command that
+ * carries it out.
  */
 async function askForPlan(
   { terminal, signal }: CommandContext,
@@ -194,14 +194,14 @@ async function askForPlan(
   return /^y(es)?$/i.test(answer) ? "asked" : undefined;
 }
 
-/** Adds the command that resumes a stopped turn, because a single run takes no further input. */
+/** Adds the command that resumes a stopped turn as a hint, because a single run takes no further input. */
 function withNextCommand(event: AgentEvent, sessionId: string, { session }: RunOptions): AgentEvent {
   if (event.type !== "turn-end" || event.outcome !== "stopped") return event;
   const hint = session === false ? "Run it again." : `Resume it with: hermes -r ${sessionId} -z "continue"`;
   return { ...event, hint };
 }
 
-/** Sends the message, then sends each schema mismatch back to the model until the answer matches. Adds up the usage. */
+/** Sends the message. If the answer does not match the schema, sends the mismatch to the model, up to a limit. Adds up the usage. */
 async function runUntilMatch(
   say: (message: UserMessage, limits: TurnLimits) => Promise<AgentEventOf<"turn-end">>,
   message: UserMessage,
@@ -292,7 +292,7 @@ function messageOf(
   { plan = false }: RunOptions,
 ): UserMessage {
   const { parts, ...message } = userMessage(task, added);
-  // A separate part, because lists of sessions show the first part: the text of the user.
+  // The notes are separate parts, because lists of sessions show the first part, which is the user's text.
   const notes = [plan ? PLAN_MODE : undefined, schema?.instruction].filter((note) => note !== undefined);
   return {
     ...message,
@@ -338,7 +338,7 @@ function surfaceOf(options: RunOptions, { resolved }: App, terminal: Terminal) {
   } as const;
 }
 
-/** Other processes do not see the questions of a session that is not saved, so those questions cannot be answered. */
+/** What to do with questions if nobody watches. Questions of an unsaved session cannot be answered from other processes. */
 function whenUnwatched(
   { session }: RunOptions,
   { single_query_mode: mode }: App["resolved"]["config"]["approvals"],
@@ -346,7 +346,7 @@ function whenUnwatched(
   return session === false && mode === "ask" ? "deny" : mode;
 }
 
-/** `chat -q` shows progress. With a schema, only the matching answer is shown. */
+/** `chat -q` shows progress, except with a schema: then only the matching answer is printed. */
 function formatOf({ json, outputFormat, outputSchema, oneshot }: RunOptions): keyof typeof VIEWS {
   if (json || outputFormat === "events") return "events";
   if (outputFormat === "json") return "json";

@@ -10,12 +10,12 @@ import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
-import { createWatchView } from "./view.ts";
+import { createWatchView } from "./run-views.ts";
 
-/** Shorter than the time after which the supervisor kills the worker. */
+/** The time to end after a signal; shorter than the time after which the supervisor kills the worker. */
 const END_WITHIN_MS = 4_000;
 
-/** Runs the worker of one task, for the supervisor at the other end of the pipe. */
+/** Runs the worker of one task. Its supervisor is at the other end of the pipe. */
 export async function runWorker(
   context: CommandContext,
   { workerPipe, ...options }: WorkerOptions & { readonly workerPipe: number },

@@ -2,7 +2,7 @@ import { Argument, type Command } from "commander";
 import type { CommandContext } from "../../context.ts";
 import { defineCommand, withExamples } from "../../define-command.ts";
 import { type CommandRow, listCompletions } from "./list-completions.ts";
-import { bashScript, fishScript, zshScript } from "./scripts.ts";
+import { bashScript, fishScript, zshScript } from "./shell-scripts.ts";
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 type Shell = keyof typeof SCRIPTS;
@@ -11,7 +11,7 @@ export function build(context: CommandContext, commands: readonly CommandRow[]):
   const { terminal } = context;
   const command = defineCommand(
     "hermes completion",
-    "Print a script that completes commands, options and settings in your shell. It starts no process while you type; print it again after an update.",
+    "Print a script that completes commands, options and settings in your shell. The script contains all words, so print it again after an update.",
     terminal,
   )
     .addArgument(new Argument("<shell>", "your shell").choices(Object.keys(SCRIPTS)))

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { type ConfigKey, configKeys } from "../../../config/config-keys.ts";
 import type { CommandContext } from "../../context.ts";
 
-/** One word that can be typed, and what it means. */
+/** A word that can be typed, and its description. */
 export interface Candidate {
   readonly word: string;
   readonly meaning: string;
@@ -15,7 +15,7 @@ export interface Completion {
   readonly options: readonly Candidate[];
   /** Values of the arguments, if only some are possible. */
   readonly values: readonly string[];
-  /** Values by option, for the options that take one of a few. */
+  /** The possible values of options that take only certain values. */
   readonly optionValues: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -28,7 +28,7 @@ export interface CommandRow {
   }>;
 }
 
-/** Walks through all commands of the table. */
+/** Lists the completions of all commands of the table, and of all settings. */
 export async function listCompletions(
   rows: readonly CommandRow[],
   context: CommandContext,
@@ -80,7 +80,7 @@ function walk(command: Command, path: string, settings: readonly string[]): Comp
   ];
 }
 
-/** What can follow a setting: its choices, and never another setting. */
+/** What can follow `config set KEY`: the choices of the setting, if it has any. */
 function valuesOf({ key, type, values }: ConfigKey): Completion {
   const choices = type === "boolean" ? ["true", "false"] : (values ?? []);
   return {

@@ -4,11 +4,11 @@ import { type ConfigKey, configKeys, findKey, requireKey } from "../../../config
 import { writeSecret, writeSetting } from "../../../config/files/write-setting.ts";
 import { parseYamlFile } from "../../../config/files/yaml-file.ts";
 import { requireNoBadValues } from "../../../config/load-config.ts";
-import { formatProblem, type Problem, unknownName } from "../../../config/problem.ts";
 import { resolveConfig } from "../../../config/resolve-config.ts";
+import type { ResolvedConfig } from "../../../config/resolved-config.ts";
 import { loadSections, schemaAt } from "../../../config/schema.ts";
+import { formatProblem, type Problem, unknownName } from "../../../config/setting-problem.ts";
 import { parseSettingText } from "../../../config/setting-text.ts";
-import type { ResolvedConfig } from "../../../config/settings.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
 import { findClosest } from "../../../lib/text/did-you-mean.ts";
@@ -50,7 +50,7 @@ export async function setSetting(
   terminal.note(`${setting} is ${JSON.stringify(value)} in ${profile.configPath}.`);
   const stronger = resolved.settings
     .get(key.key)
-    ?.statements.find((statement) => statement.origin !== "file");
+    ?.layerValues.find((layerValue) => layerValue.origin !== "file");
   if (stronger) terminal.note(`  It has no effect, because ${stronger.where} overrides it.`);
 }
 
@@ -168,7 +168,7 @@ function typedValue(key: ConfigKey, name: string, given: string): unknown {
   return parsed.value;
 }
 
-/** Inside a map only the schema knows the type of a field, so the value is parsed as JSON if possible, else text. */
+/** A value inside a map, whose type only the schema defines: JSON if it can be parsed, else text. */
 function looseValue(given: string): unknown {
   try {
     return JSON.parse(given);
@@ -177,7 +177,7 @@ function looseValue(given: string): unknown {
   }
 }
 
-/** Validates the value and returns it as the schema normalises it, for example trimmed. */
+/** Validates the value and returns it normalised by the schema, for example trimmed. */
 async function requireValid(
   key: ConfigKey,
   inside: readonly string[],
@@ -220,7 +220,7 @@ async function fileProblemsOf(path: string, text: string): Promise<readonly Prob
   return (await resolveConfig(configKeys(), { flags: new Map(), environments: [], file })).problems;
 }
 
-/** Variables whose name is close to one of ours: a typo would otherwise be ignored silently. */
+/** Finds variables with a name similar to one of ours, because a typo would otherwise be ignored silently. */
 function misspelledVariables(variables: CommandContext["variables"]): Problem[] {
   const names = configKeys().flatMap((key) => key.env);
   const known = new Set(names);

@@ -1,15 +1,15 @@
 import { type ConfigKey, configKeys, requireKey } from "../../../config/config-keys.ts";
 import { requireNoBadValues } from "../../../config/load-config.ts";
-import { formatProblem } from "../../../config/problem.ts";
-import { createJsonSchema } from "../../../config/reference.ts";
+import { createJsonSchema } from "../../../config/reference-page.ts";
+import type { ResolvedConfig, Setting } from "../../../config/resolved-config.ts";
+import { formatProblem } from "../../../config/setting-problem.ts";
 import { describeExpectedText } from "../../../config/setting-text.ts";
-import type { ResolvedConfig, Setting } from "../../../config/settings.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { renderTable } from "../../terminal/table.ts";
 
-/** Replaces the value of a secret that is set. */
+/** Printed instead of the value of a secret. */
 const HIDDEN = "«secret»";
 
 export async function printPath({ openApp, terminal }: CommandContext, { json }: JsonOption): Promise<void> {
@@ -77,11 +77,11 @@ export async function explainSetting(
   const { key } = requireKey(name, configKeys());
   const { resolved } = await openApp();
   const setting = settingOf(resolved, key);
-  const layers = setting.statements.map((statement) => ({
-    origin: statement.origin,
-    where: statement.where,
-    value: key.secret ? HIDDEN : (statement.value ?? null),
-    problem: statement.problem ?? null,
+  const layers = setting.layerValues.map((layerValue) => ({
+    origin: layerValue.origin,
+    where: layerValue.where,
+    value: key.secret ? HIDDEN : (layerValue.value ?? null),
+    problem: layerValue.problem ?? null,
   }));
   if (json) return terminal.printJson({ ...keyAsJson(key), ...asJson(setting), layers });
   const { bold, dim, yellow } = terminal.colours;
@@ -94,11 +94,13 @@ export async function explainSetting(
     terminal.print(`  flag       ${key.flag} ${key.type === "boolean" ? "[true|false]" : "VALUE"}`);
   if (key.usedBy) terminal.print(`  used when  terminal.backend is ${key.usedBy.join(" or ")}`);
   terminal.print("");
-  const winner = setting.statements.find((statement) => statement.problem === undefined);
-  const layerLines = setting.statements.map((statement, index) => {
+  const winner = setting.layerValues.find((layerValue) => layerValue.problem === undefined);
+  const layerLines = setting.layerValues.map((layerValue, index) => {
     const value =
-      statement.problem === undefined ? text(layers[index]?.value) : yellow(`refused: ${statement.problem}`);
-    return `${statement === winner ? "→" : " "} ${statement.origin.padEnd(8)} ${value}  ${dim(statement.where)}`;
+      layerValue.problem === undefined
+        ? text(layers[index]?.value)
+        : yellow(`refused: ${layerValue.problem}`);
+    return `${layerValue === winner ? "→" : " "} ${layerValue.origin.padEnd(8)} ${value}  ${dim(layerValue.where)}`;
   });
   for (const line of layerLines) terminal.print(line);
   terminal.print(
@@ -141,8 +143,8 @@ function shownValue({ key, value }: Setting): unknown {
   return value === "" ? null : HIDDEN;
 }
 
-function source({ origin, statements }: Setting): string {
-  const winner = statements.find((statement) => statement.problem === undefined);
+function source({ origin, layerValues }: Setting): string {
+  const winner = layerValues.find((layerValue) => layerValue.problem === undefined);
   return winner ? `${origin} ${winner.where}` : origin;
 }
 

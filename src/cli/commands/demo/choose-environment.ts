@@ -1,8 +1,8 @@
 import { findEngine } from "../../../environments/docker/engine/find-engine.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
-import { PROGRAM } from "./project.ts";
-import type { Stage } from "./stage.ts";
+import { PROGRAM } from "./demo-project.ts";
+import type { Demo } from "./open-demo.ts";
 
 /** How long to wait for the engine and the sandbox: briefly, unless the user asked for a sandbox. */
 const SHORT_LIMITS = { engineMs: 2_000, sandboxMs: 6_000 };
@@ -13,19 +13,19 @@ const PLAIN_IMAGES = ["busybox", "alpine", "debian", "ubuntu", "fedora", "buildp
 export type DemoEnvironment = "sandbox" | "local" | "any";
 
 /**
- * Configures the stage for a sandbox, or for this machine if a sandbox does not work. Returns a description of the choice.
+ * Configures the demo for a sandbox, or for this machine if a sandbox does not work. Returns a description of the choice.
  * Throws if a sandbox is required but not available.
  */
 export async function chooseEnvironment(
   context: CommandContext,
-  stage: Stage,
+  demo: Demo,
   wanted: DemoEnvironment,
 ): Promise<string> {
   const limits = wanted === "sandbox" ? LONG_LIMITS : SHORT_LIMITS;
   const found = wanted === "local" ? { why: "--local" } : await findSandbox(context, limits.engineMs);
   if ("why" in found) {
     if (wanted === "sandbox") throw noSandbox(found.why);
-    return goLocal(stage, found.why);
+    return goLocal(demo, found.why);
   }
   const { image, binary, program } = found;
   const settings = {
@@ -37,12 +37,12 @@ export async function chooseEnvironment(
     container_persistent: false,
     container_disk: 0,
   };
-  await stage.setTerminal(settings);
-  const problem = await trySandbox(stage, limits.sandboxMs);
+  await demo.setTerminal(settings);
+  const problem = await trySandbox(demo, limits.sandboxMs);
   if (problem !== undefined) {
-    stage.dropSandbox(); // not awaited, because the engine may hang
+    demo.dropSandbox(); // not awaited, because the engine may hang
     if (wanted === "sandbox") throw noSandbox(`a ${program} sandbox does not work: ${problem}`);
-    return goLocal(stage, `a ${program} sandbox was tried and does not work: ${problem}`, settings);
+    return goLocal(demo, `a ${program} sandbox was tried and does not work: ${problem}`, settings);
   }
   return `in a ${program} sandbox (image ${image})`;
 }
@@ -53,10 +53,10 @@ function noSandbox(why: string): AppError {
   });
 }
 
-/** Keeps the other settings, which removing the failed sandbox needs. */
-async function goLocal(stage: Stage, why: string, settings: object = {}): Promise<string> {
+/** Makes commands run on this machine. Keeps the other settings, which are needed to remove the failed sandbox. */
+async function goLocal(demo: Demo, why: string, settings: object = {}): Promise<string> {
   // The user's login files may be slow or print text, and the demo does not need them.
-  await stage.setTerminal({ ...settings, backend: "local", shell_init_files: ["/dev/null"] });
+  await demo.setTerminal({ ...settings, backend: "local", shell_init_files: ["/dev/null"] });
   return `on this machine, in a temporary folder (${why})`;
 }
 
@@ -110,11 +110,11 @@ export function chooseImage(listed: readonly string[], wanted: string): string |
 }
 
 /** Creates the sandbox and checks that it can read and write the project. Returns the problem, if any. */
-async function trySandbox(stage: Stage, withinMs: number): Promise<string | undefined> {
-  const { signal } = stage;
+async function trySandbox(demo: Demo, withinMs: number): Promise<string | undefined> {
+  const { signal } = demo;
   const limit = AbortSignal.timeout(withinMs);
   const test = `test -r ${PROGRAM} && test -w .`;
-  const { ended } = stage.start(["sandbox", "exec", "--", test], AbortSignal.any([signal, limit]));
+  const { ended } = demo.start(["sandbox", "exec", "--", test], AbortSignal.any([signal, limit]));
   const { exitCode, stderr } = await ended;
   signal.throwIfAborted();
   if (exitCode === 0) return undefined;

@@ -8,16 +8,16 @@ import type { CommandContext } from "../../context.ts";
 import { colourDiff, createEventView, type EventView } from "../../terminal/event-view.ts";
 import { wrapIndented } from "../../terminal/fit-text.ts";
 import { chooseEnvironment, type DemoEnvironment } from "./choose-environment.ts";
-import { BROKEN, CONTINUE, createScript, PROGRAM, REPAIRED, TASK, writeProject } from "./project.ts";
+import { BROKEN, CONTINUE, createScript, PROGRAM, REPAIRED, TASK, writeProject } from "./demo-project.ts";
 import {
-  type Actor,
   CASES,
+  type Demo,
   type DemoOptions,
+  type DemoProcess,
   demoFailed,
   KILLED_AFTER_CASES,
-  openStage,
-  type Stage,
-} from "./stage.ts";
+  openDemo,
+} from "./open-demo.ts";
 
 const POLL_MS = 10;
 
@@ -28,26 +28,26 @@ export async function runDemo(
 ): Promise<void> {
   const { terminal } = context;
   const { bold, red, dim } = terminal.colours;
-  await using stage = await openStage(context, options);
-  const { signal, pause } = stage;
+  await using demo = await openDemo(context, options);
+  const { signal, pause } = demo;
   await Promise.all([
-    writeProject(stage.project, options),
-    writeFile(stage.scriptPath, JSON.stringify(createScript(options))),
+    writeProject(demo.project, options),
+    writeFile(demo.scriptPath, JSON.stringify(createScript(options))),
   ]);
 
   terminal.print(`${bold("Hermes demo")}: fix a bug, get killed halfway and resume.\n`);
   terminal.print("  model     scripted: it follows a file. No key, no network.");
-  const where = await chooseEnvironment(context, stage, options.environment);
+  const where = await chooseEnvironment(context, demo, options.environment);
   terminal.print(`  ${wrapIndented(`commands  run ${where}.`, 76, 12)}`);
   terminal.print("  the rest  is real: agent, tools, files, processes.");
   await pause(800);
 
   const view = createEventView(terminal, terminal.print);
-  const model = ["-m", `scripted:${stage.scriptPath}`, "--json"];
+  const model = ["-m", `scripted:${demo.scriptPath}`, "--json"];
   terminal.print(`\n${bold(`$ hermes chat -m scripted:script.json -q "${TASK}"`)}`);
-  const first = stage.start(["chat", "-q", TASK, ...model], signal);
-  await killInTheMiddle(stage, first, view);
-  const { length: done } = await stage.casesDone();
+  const first = demo.start(["chat", "-q", TASK, ...model], signal);
+  await killInTheMiddle(demo, first, view);
+  const { length: done } = await demo.casesDone();
   terminal.print(
     `\n${red(`kill -9 ${first.pid}`)} in the middle of that command, at case ${done} of ${CASES}.`,
   );
@@ -56,7 +56,7 @@ export async function runDemo(
 
   terminal.print(`\n${bold(`$ hermes chat -c -m scripted:script.json -q "${CONTINUE}"`)}`);
   terminal.print(dim("(the model sees which call was interrupted; Hermes repeats no call by itself)"));
-  const second = stage.start(["chat", "-c", "-q", CONTINUE, ...model], signal);
+  const second = demo.start(["chat", "-c", "-q", CONTINUE, ...model], signal);
   await show(second, view);
   const { exitCode, stderr } = await second.ended;
   signal.throwIfAborted();
@@ -64,8 +64,8 @@ export async function runDemo(
   await pause(500);
 
   terminal.print(`\n${bold("The result in the folder:")}`);
-  await showResult(context, stage);
-  stage.end([
+  await showResult(context, demo);
+  demo.end([
     ["setup", "choose a model, then chat"],
     ['-z "What is in this folder?"', "ask a question"],
     ['chat -q "Run the tests"', "the same, with progress"],
@@ -76,37 +76,37 @@ export async function runDemo(
 }
 
 /** Kills the process once the long check has done enough cases. */
-async function killInTheMiddle(stage: Stage, actor: Actor, view: EventView): Promise<void> {
-  const { signal } = stage;
+async function killInTheMiddle(demo: Demo, child: DemoProcess, view: EventView): Promise<void> {
+  const { signal } = demo;
   let isOver = false;
   const waitAndKill = async (): Promise<void> => {
-    while (!isOver && (await stage.casesDone()).length < KILLED_AFTER_CASES)
+    while (!isOver && (await demo.casesDone()).length < KILLED_AFTER_CASES)
       await systemClock.sleep(POLL_MS, signal);
-    actor.kill();
+    child.kill();
   };
   const showAll = async (): Promise<void> => {
-    await show(actor, view);
+    await show(child, view);
     isOver = true;
   };
   await Promise.all([waitAndKill(), showAll()]);
-  const { exitCode, stderr } = await actor.ended;
+  const { exitCode, stderr } = await child.ended;
   signal.throwIfAborted();
   if (exitCode !== null) throw demoFailed("the first process ended before it could be killed", stderr);
 }
 
-async function show(actor: Actor, view: EventView): Promise<void> {
-  for await (const line of actor.lines) {
+async function show(child: DemoProcess, view: EventView): Promise<void> {
+  for await (const line of child.lines) {
     // A kill may cut the last line.
     if (line.endsWith("}")) view.show(JSON.parse(line) as AgentEvent);
   }
   view.endLine();
 }
 
-/** Checks the files themselves instead of trusting the agent's answer. */
-async function showResult({ terminal }: CommandContext, stage: Stage): Promise<void> {
-  const after = await readTextFile(join(stage.project, PROGRAM));
+/** Checks and prints the files, because the agent's answer proves nothing. */
+async function showResult({ terminal }: CommandContext, demo: Demo): Promise<void> {
+  const after = await readTextFile(join(demo.project, PROGRAM));
   for (const line of unifiedDiff(PROGRAM, BROKEN, after).trimEnd().split("\n"))
     terminal.print(`    ${colourDiff(terminal.colours, line)}`);
   if (after !== REPAIRED) throw demoFailed(`${PROGRAM} has unexpected content`);
-  await stage.confirmCases();
+  await demo.confirmCases();
 }

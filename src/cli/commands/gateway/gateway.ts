@@ -2,15 +2,15 @@ import type { Command } from "commander";
 import type { CommandContext } from "../../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
 import { parseCount } from "../../parse-option.ts";
-import { restartGateway, startGateway, stopGateway } from "./control.ts";
+import { manageKeys } from "./api-keys.ts";
 import { manageHooks } from "./hooks.ts";
-import { manageKeys } from "./keys.ts";
 import { showMessages } from "./messages.ts";
 import { runInForeground } from "./run.ts";
 import { setUpPlatform } from "./setup.ts";
+import { restartGateway, startGateway, stopGateway } from "./start-stop.ts";
 import { showStatus } from "./status.ts";
 
-/** `hermes gateway`: the long-lived process that answers on messaging platforms. */
+/** `hermes gateway` runs and controls the process that answers on messaging platforms. */
 export function build(context: CommandContext): Command {
   const { terminal } = context;
   const gateway = defineCommand(
@@ -23,9 +23,9 @@ export function build(context: CommandContext): Command {
     "hermes gateway run",
     "hermes -p work gateway run",
   ])
-    .option("--background", "print nothing; for a process that another one has started")
+    .option("--background", "print nothing, for a process without a terminal")
     .action((options) => runInForeground(context, options));
-  add("setup", "Connect a messaging platform: asks for what it needs, logs in, then writes it.", [
+  add("setup", "Connect a messaging platform: asks for its settings, logs in, then saves them.", [
     "hermes gateway setup",
     "hermes gateway setup telegram",
   ])
@@ -40,12 +40,12 @@ export function build(context: CommandContext): Command {
   add("restart", "Stop the gateway after its running turns, and start it again.", [
     "hermes gateway restart",
   ]).action(() => restartGateway(context));
-  add("status", "Show whether the gateway runs, and how its platforms are connected.", [
+  add("status", "Show whether the gateway is running, and the state of its platforms.", [
     "hermes gateway status",
   ])
     .option("--json", "print JSON")
     .action((options) => showStatus(context, options));
-  add("messages", "List messages, or show the trail of one: received, answered, delivered.", [
+  add("messages", "List messages, or show when one was received, answered and delivered.", [
     "hermes gateway messages",
     "hermes gateway messages 12",
   ])
@@ -66,7 +66,7 @@ export function build(context: CommandContext): Command {
   ])
     .argument("[name]", "name of a hook: its folder in hooks/ of the home")
     .option("--trust", "run it from the next start of the gateway on, until it changes")
-    .option("--distrust", "do not run it any more")
+    .option("--distrust", "stop running it")
     .option("--json", "print JSON")
     .action((name, options) => manageHooks(context, name, options));
   add("keys", "List the keys of the API, or add or remove one.", [

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { openGatewayRecords } from "../../../app/server/gateway-status.ts";
 import { listHookFolders } from "../../../gateway/hooks/hook-folders.ts";
 import { AppError } from "../../../lib/errors.ts";
-import { requirePerson } from "../../by-person.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
+import { requirePerson } from "../../require-person.ts";
 import { startApp } from "../../start-app.ts";
 import { escapeControls } from "../../terminal/escape-controls.ts";
 import { renderTable } from "../../terminal/table.ts";
@@ -13,7 +13,7 @@ interface HookOptions extends JsonOption {
   readonly distrust?: boolean;
 }
 
-/** Lists the hooks of the gateway, or trusts one as it is now. */
+/** Lists the hooks of the gateway, or trusts or distrusts one. */
 export async function manageHooks(
   context: CommandContext,
   name: string | undefined,
@@ -40,11 +40,13 @@ export async function manageHooks(
     throw new AppError("hook-unknown", `There is no hook ${name} in ${folder}.`);
   if (trust || distrust) {
     requirePerson(context);
-    if (name === undefined) throw new AppError("usage-wrong", "Say which hook.");
+    if (name === undefined) throw new AppError("usage-wrong", "Name a hook.");
     const [hook] = shown;
     if (distrust) {
       await records.hooks.distrust(name, signal);
-      return terminal.note(`${name} is not run any more once the gateway has been restarted.`);
+      return terminal.note(
+        `${name} is no longer trusted. A running gateway stops using it after \`hermes gateway restart\`.`,
+      );
     }
     if (hook !== undefined && "problem" in hook.manifest)
       throw new AppError("hook-unknown", `${name} cannot be used: ${hook.manifest.problem}.`);
@@ -57,7 +59,7 @@ export async function manageHooks(
   if (shown.length === 0) return terminal.note(`There is no hook in ${folder}.`);
   terminal.print(
     renderTable(
-      ["hook", "state", "events", "what it does"],
+      ["hook", "state", "events", "description"],
       shown.map(({ name: one, state, manifest }) => [
         escapeControls(one),
         state,

@@ -11,7 +11,7 @@ import { printFields, renderTable } from "../../terminal/table.ts";
 
 const SHOWN_CHARS = 60;
 
-/** Lists the newest messages, or shows everything that became of one. */
+/** Lists the newest messages, or shows one with its turn and its answers. */
 export async function showMessages(
   context: CommandContext,
   key: number | undefined,
@@ -67,7 +67,7 @@ function showTrail({ terminal }: CommandContext, records: GatewayRecords, key: n
   for (const part of partsOf(records, entry)) terminal.print(`  ${describePart(part)}`);
 }
 
-/** Everything that was said because of the message: its own answers, and those of its turn. */
+/** The parts that were sent because of a message: direct answers, and those of its turn. */
 function partsOf({ outbox }: GatewayRecords, { key, turnId }: InboxEntry): readonly OutboxEntry[] {
   const ofTurn = turnId === undefined ? [] : outbox.ofSource(`turn:${turnId}`);
   const all = new Map([...outbox.ofInbox(key), ...ofTurn].map((part) => [part.key, part]));

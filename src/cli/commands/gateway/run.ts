@@ -5,10 +5,10 @@ import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 
-/** The exit code that asks a supervisor to start the gateway again. */
+/** With this exit code, a supervisor starts the gateway again. */
 const RESTART_EXIT_CODE = 75;
 
-/** Runs the gateway in this process. SIGTERM and SIGINT stop it (exit code 0), SIGUSR1 asks for a new one (75). */
+/** Runs the gateway in this process. SIGTERM and SIGINT stop it (exit code 0), SIGUSR1 restarts it (exit code 75). */
 export async function runInForeground(
   context: CommandContext,
   { background = false }: { readonly background?: boolean },
@@ -19,7 +19,7 @@ export async function runInForeground(
   const restart = new AbortController();
   const onRestart = (): void => restart.abort();
   process.on("SIGUSR1", onRestart);
-  // A gateway in the background has no terminal that would show why it ended.
+  // A background gateway has no terminal, so only the log can show why it ended.
   const onBug = (error: unknown): void => log.error("the gateway met a bug and ends", { error });
   process.on("uncaughtExceptionMonitor", onBug);
   const say = (text: string): void => {
@@ -48,7 +48,7 @@ export async function runInForeground(
         : `Use the API from any client of OpenAI: ${key}.`,
     );
     say(
-      "Create a task: `hermes kanban create TITLE --assignee PROFILE`. See how it is: `hermes gateway status`. Ctrl-C stops it.",
+      "Create a task: `hermes kanban create TITLE --assignee PROFILE`. Show its state: `hermes gateway status`. Ctrl-C stops it.",
     );
   };
   try {

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { App } from "../../../app/app.ts";
+import { checkPlatformLogin, type PlatformLogin } from "../../../app/server/check-platform-login.ts";
 import { openGatewayRecords } from "../../../app/server/gateway-status.ts";
-import { type PlatformProof, provePlatform } from "../../../app/server/prove-platform.ts";
 import { type ConfigKey, configKeys } from "../../../config/config-keys.ts";
 import { writeSecret, writeSettings } from "../../../config/files/write-setting.ts";
 import { parseSettingText } from "../../../config/setting-text.ts";
@@ -15,8 +15,8 @@ import { askText, askYes, chooseRow } from "../setup/questions.ts";
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Asks for what a platform needs, logs in with it, and writes it only after that has worked. Running it again shows what is set, and
- * Enter keeps it.
+ * Asks for the settings of a platform and logs in with them; writes them only if the login worked. If the platform is already set up,
+ * Enter keeps each current value.
  */
 export async function setUpPlatform(context: CommandContext, given: string | undefined): Promise<void> {
   const { terminal, signal } = context;
@@ -36,7 +36,7 @@ export async function setUpPlatform(context: CommandContext, given: string | und
     terminal.note("\nLogging in…");
     const log = await context.log();
     const options = { ...values, enabled: true };
-    const proof = await provePlatform(app, { name, options, log }, signal);
+    const proof = await checkPlatformLogin(app, { name, options, log }, signal);
     if (!("problem" in proof)) {
       terminal.note(`Logged in as ${proof.account}.\n`);
       values = { ...values, ...(await askPeople(context, name, values, proof)) };
@@ -53,7 +53,7 @@ export async function setUpPlatform(context: CommandContext, given: string | und
   await write(context, app, { name, current, values });
 }
 
-/** A login of ours would take the account away from the gateway. */
+/** Throws if the gateway is running, because a second login with the same account would disconnect it. */
 async function requireStopped(app: App, signal: AbortSignal): Promise<void> {
   using records = await openGatewayRecords(app, signal);
   const holder = await records.findHolder(signal);
@@ -96,11 +96,11 @@ async function askPeople(
   context: CommandContext,
   name: PlatformName,
   values: Values,
-  proof: Extract<PlatformProof, { readonly account: string }>,
+  proof: Extract<PlatformLogin, { readonly account: string }>,
 ): Promise<Values> {
   context.terminal.note(
     proof.answersStrangers
-      ? "Whoever is not in this list gets a code, which you approve with `hermes pairing approve`."
+      ? "Anybody else gets a code, which you approve with `hermes pairing approve`."
       : "Nobody else is answered.",
   );
   const key = settingOf(name, "allowed_users");
@@ -125,7 +125,7 @@ async function askValue(
       : await askText(context, question);
     if (typed === "" && (isSet || !isNeeded)) return current;
     if (typed === "") {
-      terminal.note("This is needed.");
+      terminal.note("A value is required.");
       continue;
     }
     const parsed = parseAnswer(setting, typed);
@@ -150,7 +150,7 @@ function parseAnswer(
   const checked = (shape[key] as z.ZodType).safeParse(parsed.value);
   return checked.success
     ? { value: checked.data }
-    : { problem: checked.error.issues[0]?.message ?? "that is no valid value" };
+    : { problem: checked.error.issues[0]?.message ?? "the value is not valid" };
 }
 
 function settingOf(name: PlatformName, key: string): ConfigKey {
@@ -159,7 +159,7 @@ function settingOf(name: PlatformName, key: string): ConfigKey {
   return found;
 }
 
-/** Shows what changes, and writes it after a yes: secrets to `.env`, the rest to config.yaml. */
+/** Shows the changes and writes them after a confirmation: secrets to `.env`, the rest to config.yaml. */
 async function write(
   context: CommandContext,
   { profile, resolved }: App,
@@ -180,7 +180,7 @@ async function write(
   for (const setting of changed)
     terminal.note(
       setting.secret
-        ? `${envPath}: ${setting.env[0]}, as you have typed it`
+        ? `${envPath}: ${setting.env[0]}, as you typed it`
         : `${configPath}: ${setting.key} is ${JSON.stringify(chosenOf(setting))}`,
     );
   if (!(await askYes(context, "Write this?"))) return terminal.note("Nothing was changed.");
@@ -197,7 +197,7 @@ async function write(
   (await context.log()).info("platform set up", { platform: name, keys: changed.map(({ key }) => key) });
   terminal.note(`Saved. ${done}`);
   for (const { key } of changed) {
-    const stronger = resolved.settings.get(key)?.statements.find(({ origin }) => origin !== "file");
+    const stronger = resolved.settings.get(key)?.layerValues.find(({ origin }) => origin !== "file");
     if (stronger !== undefined && !stronger.where.includes(envPath))
       terminal.note(`  ${stronger.where} overrides ${key} while it is set.`);
   }

@@ -68,14 +68,14 @@ export async function showStatus(context: CommandContext, { json = false }: Json
     terminal.note(`hermes: ${label} is enabled, and these settings are not set: ${missing.join(", ")}.`);
 }
 
-/** What the operator wants, and how to get it where that is not so. */
+/** The desired state and, if the gateway should run and does not, how to start it. */
 function describeWanted({ desired, changedAt }: GatewayRecord, isRunning: boolean): string {
   if (isRunning || desired === "stopped") return desired;
   const how = "start it with `hermes gateway start`, or here with `hermes gateway run`";
   return changedAt === 0 ? `nobody has started it yet; ${how}` : `running, but it has ended; ${how}`;
 }
 
-/** How the last gateway has ended; one that was killed has said nothing. */
+/** How the last gateway ended; a killed one left no reason. */
 function describeEnd({ exitReason, changedAt, phase }: GatewayRecord, lastSeen: number | undefined): string {
   if (exitReason !== undefined) return `${formatTime(changedAt)} (${exitReason})`;
   if (phase === "stopped" || lastSeen === undefined) return "";

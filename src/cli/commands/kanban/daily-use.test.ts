@@ -78,7 +78,7 @@ describe("a board in daily use", () => {
       "which \u001b[31mdatabase shall I use for the sessions of people",
       "who never log out?",
     ]);
-    await line.ok(["comment", "3", "I have seen it"]); // which is not why it is blocked
+    await line.ok(["comment", "3", "I have seen it"]); // this comment is not the reason for the block
     await line.ok(["create", "Later", "--scheduled-at", "2099-01-31"]);
     await line.ok(["create", "Mine"]);
     await line.ok(["claim", "5"]);
@@ -137,7 +137,7 @@ describe("a board in daily use", () => {
 
   test("a failed task shows its error without the exit code, when it is retried, and the day of old events", async () => {
     await using line = await openKanbanLine();
-    await line.ok(["create", "Build", "--assignee", "coder"]);
+    await line.ok(["create", "Build", "--assignee", "default"]);
     await line.ok(["claim", "1"]);
     const Sqlite = await loadSqlite();
     const change = (sql: string) => {
@@ -153,12 +153,18 @@ describe("a board in daily use", () => {
       update task set not_before = ${soon}, consecutive_failures = 1, last_failure_error = '${error}';
       update event set kind = 'respawn_guarded', payload = '${guard}' where kind = 'reclaimed'`);
     const clock = (time: number) => new Date(time).toLocaleTimeString("en-GB");
-    expect(await line.ok(["list"], COLUMNS)).toMatch(
-      new RegExp(`Build +retry at ${clock(soon).slice(0, 5)}$`, "m"),
-    );
+    expect(await line.ok(["list"], COLUMNS)).toMatch(/Build +retry in 9m$/m);
     const page = await line.ok(["show", "1"], COLUMNS);
     expect(page).toContain("failed: the model refused");
     expect(page).toMatch(new RegExp(`^  \\d\\d:\\d\\d:\\d\\d  waits until ${clock(soon)}: pause`, "m"));
+    expect(page).toMatch(/^failures +1: the model refused\n +\(more: hermes kanban log 1\)$/m);
+    const runs = await line.ok(["runs", "1"], COLUMNS);
+    expect(runs).toMatch(
+      /^run 1 {2}20\d\d-\d\d-\d\d \d\d:\d\d {2}default {2}\d+s {2}failed: the model refused$/m,
+    );
+    expect(await line.ok(["why", "1"])).toContain(
+      `until ${clock(soon)}, in 10 minutes: it pauses after a failure (the model refused).`,
+    );
     change(
       "update task set status = 'blocked', block_sticky = 1; update event set created_at = 0 where id = 1",
     );

@@ -32,12 +32,25 @@ test("a refusal comes with a hint", async () => {
   expect(await line.json<object[]>(["list"])).toHaveLength(3);
 });
 
-test("dispatch-status says of each dispatcher whether it leads, runs or has ended", async () => {
+test("assign and reassign note an assignee that is not a profile", async () => {
+  await using line = await openKanbanLine();
+  await line.ok(["create", "one"]);
+  for (const words of [
+    ["assign", "1", "defalt"],
+    ["reassign", "1", "defaul"],
+    ["reassign", "1", "efault", "--reclaim"],
+  ])
+    expect((await line.run(words)).stderr, words.join(" ")).toMatch(
+      /^hermes: note: there is no profile \w+ in this home; .* Did you mean default\?$/m,
+    );
+});
+
+test("dispatch-status shows whether each dispatcher leads, runs or has ended", async () => {
   await using line = await openKanbanLine();
   await line.ok(["dispatch"]);
   const stateOf = async () =>
     / {2}STATE {2}.*\n\d+ +\S+ +\S+ \S+ +(\w+)$/.exec((await line.ok(["dispatch-status"])).trimEnd())?.[1];
-  expect(await stateOf()).toBe("runs"); // a single pass gives its lease back
+  expect(await stateOf()).toBe("runs"); // a single pass releases its lease
   const Sqlite = await loadSqlite();
   const change = (sql: string) => {
     const file = new Sqlite(join(line.home, "board.sqlite"));

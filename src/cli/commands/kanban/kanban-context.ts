@@ -1,6 +1,6 @@
 import type { App } from "../../../app/app.ts";
 import { type AppBoard, findBoards, openAppBoard } from "../../../app/board.ts";
-import type { TaskDetails } from "../../../board/operations/views/task-details.ts";
+import type { TaskDetails } from "../../../board/operations/views/load-task-details.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { findClosest } from "../../../lib/text/did-you-mean.ts";
 import type { CommandContext } from "../../context.ts";

@@ -31,7 +31,8 @@ export function parseTime(text: string): number {
 }
 
 export function parseWhole(text: string): number {
-  if (!/^[+-]?\d{1,10}$/.test(text)) throw new InvalidArgumentError("Give a whole number.");
+  if (!/^[+-]?\d{1,10}$/.test(text))
+    throw new InvalidArgumentError("Give a whole number of at most 10 digits.");
   return Number(text);
 }
 

@@ -133,7 +133,7 @@ async function builtProgram(): Promise<string> {
   return (await Promise.all(files.map((name) => readFile(`${folder}/${name}`, "utf8")))).join("\n");
 }
 
-/** A path that does not archive the task: that would be no way out of a status. */
+/** A path that does not archive the task, because an archive does not count as a way out of a status. */
 function pathTo(
   steps: ReadonlyMap<Status, ReadonlyMap<Status, string>>,
   from: Status,

@@ -1,14 +1,14 @@
 import type { ModelFacts, WindowSource } from "../../../providers/catalogue/model-facts.ts";
 import type { ModelPrice } from "../../../providers/provider.ts";
 
-/** A number of tokens in a narrow column: 128k, 1.05M. */
+/** Formats a number of tokens for a narrow column: 128k, 1.05M. */
 export function formatTokens(tokens: number | undefined): string {
   if (tokens === undefined) return "?";
   if (tokens >= 1_000_000) return `${Number((tokens / 1_000_000).toFixed(2))}M`;
   return tokens >= 1_000 ? `${Math.round(tokens / 1_000)}k` : `${tokens}`;
 }
 
-/** Prices of input and output per million tokens. */
+/** Formats the prices of a million tokens of input and output. */
 export function formatPrice(price: ModelPrice | undefined): string {
   if (price === undefined) return "?";
   return price.input === 0 && price.output === 0 ? "free" : `$${price.input} / $${price.output}`;
@@ -18,7 +18,7 @@ export function formatAbilities({ vision, reasoning }: ModelFacts): string {
   return [vision ? "vision" : "", reasoning ? "reasoning" : ""].filter((word) => word !== "").join(", ");
 }
 
-/** Who states a context window. */
+/** Where the size of a context window is known from. */
 export const WINDOW_SOURCES: { readonly [Source in WindowSource]: string } = {
   setting: "from the settings",
   error: "stated by the server in an error",
@@ -27,7 +27,7 @@ export const WINDOW_SOURCES: { readonly [Source in WindowSource]: string } = {
   default: "assumed, because no source states it",
 };
 
-/** Facts as fields of JSON. */
+/** The facts of a model, with the keys of JSON output. */
 export function factFields({ contextTokens, maxOutputTokens, price, vision, reasoning }: ModelFacts) {
   return {
     context_tokens: contextTokens ?? null,

@@ -13,7 +13,7 @@ interface ListOptions extends JsonOption {
   readonly all?: boolean;
 }
 
-/** A longer list shows only favourites, configured models and models that the data file describes. */
+/** Of a longer list, only favourites, configured models and models in the data file are shown. */
 const LONG_LIST = 60;
 
 export async function listModels(

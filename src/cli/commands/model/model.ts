@@ -13,7 +13,7 @@ import { testModel } from "./test.ts";
 const NAME = "model, as NAME or PROVIDER:NAME";
 const PROVIDER = ["--provider <name>", "provider of the model"] as const;
 
-/** `hermes model` without a verb, at a terminal, is the picker of the chat. */
+/** Whether to open the model picker: for `hermes model` without a verb, at a terminal. */
 function isPicker(
   { terminal, streams }: CommandContext,
   verb: readonly string[],
@@ -49,7 +49,7 @@ export function build(context: CommandContext): Command {
     .argument("[filter...]", "only models whose name or provider contains all these words")
     .option("--provider <name>", "only models of this provider")
     .option("--refresh", "ask the servers, even if a recent list is stored")
-    .option("--all", "also models of providers without a key, and long lists in full")
+    .option("--all", "include models of providers without a key, and show long lists in full")
     .action((words, options) => listModels(context, words, options));
   add("set", "Make a model the default of this profile.", [
     "hermes model set anthropic:claude-sonnet-4-5",

@@ -1,5 +1,5 @@
 import { AppError } from "../../../lib/errors.ts";
-import { listCaFiles, openHttpClient, readProxySettings } from "../../../lib/http/http.ts";
+import { listCaFiles, openHttpClient, readProxySettings } from "../../../lib/http/http-client.ts";
 import { fetchJson } from "../../../providers/catalogue/fetch-json.ts";
 import type { ModelData } from "../../../providers/catalogue/model-data.ts";
 import { modelDataSchema } from "../../../providers/catalogue/model-data-schema.ts";

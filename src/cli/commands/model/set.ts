@@ -51,7 +51,7 @@ export async function setModel(
   for (const sentence of warnOfOverrides(app, changes)) terminal.note(`  ${sentence}`);
 }
 
-/** Refuses a name that is nearly the name of a stored model; asks no server. */
+/** Throws if the name is probably a misspelt name of a known model. Sends no request. */
 export async function requireKnown(parts: CatalogueParts, route: Route, signal: AbortSignal): Promise<void> {
   const [{ list }, data] = await Promise.all([
     loadList(parts, route, "stored", signal),
@@ -60,27 +60,27 @@ export async function requireKnown(parts: CatalogueParts, route: Route, signal: 
   requireKnownName(parts.settings, data, route, list?.models ?? []);
 }
 
-/** The changes after which a new session takes this route. */
+/** The changes of config.yaml after which new sessions use this route. */
 export function findModelChanges(
   { resolved }: App,
   { settings, variable }: Pick<CatalogueParts, "settings" | "variable">,
   route: Route,
 ): ModelChange[] {
   const stored = (key: ModelChange["key"]): string | undefined => {
-    const statements = resolved.settings.get(`model.${key}`)?.statements ?? [];
-    const inFile = statements.find(({ origin }) => origin === "file");
+    const layerValues = resolved.settings.get(`model.${key}`)?.layerValues ?? [];
+    const inFile = layerValues.find(({ origin }) => origin === "file");
     return inFile === undefined ? undefined : String(inFile.value);
   };
-  // The address and the format belong to the provider that is left.
-  const isLeft = findCurrentRoute(settings, variable)?.provider !== route.provider;
-  const keepsAddress = !isLeft || route.addressKey === "model.base_url";
-  const leave = (key: ModelChange["key"]) => ({
+  // The stored address and format belong to the current provider.
+  const isOtherProvider = findCurrentRoute(settings, variable)?.provider !== route.provider;
+  const keepsAddress = !isOtherProvider || route.addressKey === "model.base_url";
+  const keepOrRemove = (key: ModelChange["key"]) => ({
     key,
     from: stored(key),
     to: keepsAddress ? stored(key) : undefined,
   });
-  // A name with a colon may need its provider in front to be read as the same model again.
-  const readsBack = (name: string): boolean => {
+  // A name with a colon may be read as PROVIDER:NAME; then it is stored with its own provider in front.
+  const isUnambiguous = (name: string): boolean => {
     const model = { ...settings.model, default: name, provider: route.provider };
     const kept = keepsAddress ? { model, modelAddress: settings.modelAddress } : withoutAddress(model);
     try {
@@ -91,12 +91,12 @@ export function findModelChanges(
       throw error;
     }
   };
-  const name = readsBack(route.model) ? route.model : `${route.provider}:${route.model}`;
+  const name = isUnambiguous(route.model) ? route.model : `${route.provider}:${route.model}`;
   const changes: readonly ModelChange[] = [
     { key: "provider", from: stored("provider"), to: route.provider },
     { key: "default", from: stored("default"), to: name },
-    leave("base_url"),
-    leave("api_mode"),
+    keepOrRemove("base_url"),
+    keepOrRemove("api_mode"),
   ];
   return changes.filter(({ from, to }) => from !== to);
 }
@@ -108,11 +108,11 @@ function withoutAddress(model: CatalogueParts["settings"]["model"]) {
   };
 }
 
-/** Settings that override the new model, or facts about it, and that the user may have forgotten. */
+/** Warnings about settings that override the new model or its window. */
 export function* warnOfOverrides({ resolved }: App, changes: readonly ModelChange[]): Generator<string> {
   for (const { key } of changes) {
-    const statements = resolved.settings.get(`model.${key}`)?.statements ?? [];
-    const stronger = statements.find(({ origin }) => origin !== "file");
+    const layerValues = resolved.settings.get(`model.${key}`)?.layerValues ?? [];
+    const stronger = layerValues.find(({ origin }) => origin !== "file");
     if (stronger !== undefined) yield `${stronger.where} overrides model.${key} while it is set.`;
   }
   const { context_length: tokens } = resolved.config.model;

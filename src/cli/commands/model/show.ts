@@ -76,12 +76,12 @@ function originOfModel(app: App, { provider }: Route): string {
   );
 }
 
-/** What chose the provider if no setting names it. */
+/** The setting or variable that selects the provider if model.provider does not. */
 function chosenBy({ addressKey, keySource }: Route): string {
   return addressKey === "model.base_url" ? addressKey : (keySource ?? "providers");
 }
 
-/** The flag, variable or line that sets a setting; undefined if nothing does. */
+/** The flag, variable or line of a file that sets a setting, if any. */
 function originOf({ resolved }: App, key: string): string | undefined {
-  return resolved.settings.get(key)?.statements.find(({ problem }) => problem === undefined)?.where;
+  return resolved.settings.get(key)?.layerValues.find(({ problem }) => problem === undefined)?.where;
 }

@@ -13,9 +13,9 @@ import { type Profile, requireProfile, resolveProfile, resolveRoot } from "../..
 import { loadProfileDescription, saveProfileDescription } from "../../../profiles/profile-description.ts";
 import { parseNewProfileName } from "../../../profiles/profile-name.ts";
 import { activateProfile, createProfile, listProfiles } from "../../../profiles/profile-store.ts";
-import { byPerson } from "../../by-person.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
+import { byPerson } from "../../require-person.ts";
 import { printFields, renderTable } from "../../terminal/table.ts";
 import { reportProfile, rootFor, summarizeProfile } from "./profile-summary.ts";
 import { type RemoveOptions, remove } from "./remove.ts";

@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import { findRootBoards, findSettingsNaming, removeSandboxes } from "../../../app/profiles.ts";
+import { findRootBoards, findSettingsNaming, removeSandboxes } from "../../../app/profile-references.ts";
 import { AppError } from "../../../lib/errors.ts";
 import {
   findPendingRename,
@@ -26,7 +26,7 @@ export interface RemoveOptions extends JsonOption {
   readonly skipBoards?: boolean;
 }
 
-/** `hermes profile delete`: moves the profile aside and lists its open tasks. */
+/** `hermes profile delete` moves the profile aside and lists its open tasks. */
 export async function remove(context: CommandContext, name: string, options: RemoveOptions): Promise<void> {
   const { terminal, signal } = context;
   const profile = await requireProfile(rootFor(context), name);
@@ -38,7 +38,7 @@ export async function remove(context: CommandContext, name: string, options: Rem
     async () => {
       await requireNotRenaming(profile);
       const left = await checkBoards(context, profile, options);
-      // Before the home: a profile without sandboxes can still be deleted, but sandboxes without a profile are lost.
+      // Before the home is deleted: afterwards, no command could find the sandboxes.
       const sandboxes = await removeSandboxes(
         profile,
         { permanently: options.now ?? false },
@@ -90,7 +90,7 @@ async function checkBoards(context: CommandContext, profile: Profile, { skipBoar
   const left = visited.filter(({ result }) => result.open > 0);
   const tasks = left.map(({ board, result: { open: count, ids } }) => {
     const reassign = `hermes kanban --board ${board} assign ${ids[0] ?? "TASK"} PROFILE`;
-    return { board, count, ids, reassign }; // only the first few ids
+    return { board, count, ids, reassign }; // `ids` has only the first few
   });
   return { tasks, failed };
 }
@@ -111,7 +111,7 @@ async function confirm(
     throw new AppError("confirmation-missing", "The name does not match; nothing was deleted.");
 }
 
-/** Compares profile ids, so that another profile with one of the two names can be deleted. */
+/** Throws if the profile is being renamed. Compares ids, because another profile may have one of the two names. */
 async function requireNotRenaming({ root, name }: Profile): Promise<void> {
   const pending = await findPendingRename(root);
   if (pending !== undefined && (await nameOfRenamed(root, pending)) === name)

@@ -1,4 +1,4 @@
-import { findRootBoards, findSettingsNaming, type RootBoards } from "../../../app/profiles.ts";
+import { findRootBoards, findSettingsNaming, type RootBoards } from "../../../app/profile-references.ts";
 import type { BoardStore } from "../../../board/board-store.ts";
 import { parseAssignee } from "../../../board/task-text.ts";
 import { updateStableLink } from "../../../environments/docker/spec/stable-folder.ts";
@@ -39,7 +39,7 @@ export interface RenameOptions extends JsonOption {
   readonly skipBoards?: boolean;
 }
 
-/** `hermes profile rename`: renames the folder and the assignee on every board. Also finishes an interrupted rename. */
+/** `hermes profile rename` renames the folder and the assignee on every board. It also finishes an interrupted rename. */
 export async function rename(
   context: CommandContext,
   from: string,
@@ -89,8 +89,8 @@ async function renameDefault(
 }
 
 /**
- * Boards come first: once no task has the old name, no worker can start in the folder that is about to move. They are
- * updated again afterwards, for tasks that were created in the meantime. Every step can be repeated.
+ * Renames on the boards first: once no task has the old name, no worker can start in the folder that is about to move. Then renames
+ * the folder, and the boards again, for tasks created in the meantime. Every step can be repeated.
  */
 async function renameEverywhere(
   context: CommandContext,
@@ -148,7 +148,7 @@ async function isAlreadyMoved(root: string, pending: PendingRename): Promise<boo
   );
 }
 
-/** Repeats the last step of `renameProfile`, which an exited process may have missed. */
+/** Repeats the last step of `renameProfile`, which a killed process may not have done. */
 async function followActive(root: string, { from, to }: PendingRename): Promise<Profile> {
   if ((await findActiveName(root)) === from) return activateProfile(root, to);
   return requireProfile(root, to);

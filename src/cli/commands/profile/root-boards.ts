@@ -1,4 +1,4 @@
-import type { NamingSetting } from "../../../app/profiles.ts";
+import type { NamingSetting } from "../../../app/profile-references.ts";
 import type { BoardStore } from "../../../board/board-store.ts";
 import type { ProfileWork } from "../../../board/operations/boards/profile-names.ts";
 import type { FailedVisit } from "../../../board/registry/visit-boards.ts";

@@ -49,7 +49,7 @@ export async function copyBetween(
   report(context, outcome, json ?? false);
 }
 
-/** As in cp, the copy goes into a destination that is an existing folder or ends with a slash. */
+/** As with cp, the copy goes into the destination if that is an existing folder or ends with a slash. */
 async function insideSandbox(
   files: EnvironmentFiles,
   from: string,
@@ -107,7 +107,7 @@ function report({ terminal }: CommandContext, { kind: _, ...copied }: Copied, js
   else terminal.note(`Copied ${files} ${files === 1 ? "file" : "files"}, ${formatBytes(bytes)}, to ${path}.`);
 }
 
-/** Prints the progress every second after the first byte, unless nothing changed. */
+/** Prints the progress every second after the first byte, if it has changed. */
 function showProgress(note: (text: string) => void): Disposable & { add(count: number): void } {
   let bytes = 0;
   let printed = "";

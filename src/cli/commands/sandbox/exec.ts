@@ -17,7 +17,7 @@ interface ExecOptions {
 const OUR_FAILURE = 125;
 const RECLAIM_WITHIN_MS = 10_000;
 
-/** Runs one command and passes its input, output and exit code through. Our own notices go to stderr. */
+/** Runs one command and passes its input, output and exit code through. Notices of Hermes go to stderr. */
 export async function execInSandbox(
   context: CommandContext,
   words: readonly string[],
@@ -30,7 +30,15 @@ export async function execInSandbox(
   const signal = AbortSignal.any([context.signal, stderrClosed.signal]);
   try {
     const { request } = await createSandboxRequest(context, options.task);
-    await using environment = await openEnvironment({ ...request, runsAtOnce: true }, signal);
+    const printed = new Set<string>();
+    const reporter = {
+      ...request.reporter,
+      onNotice(text: string): void {
+        printed.add(text);
+        request.reporter.onNotice(text);
+      },
+    };
+    await using environment = await openEnvironment({ ...request, reporter, runsAtOnce: true }, signal);
     const result = await environment.run(
       {
         command: words.join(" "),
@@ -42,7 +50,7 @@ export async function execInSandbox(
       },
       signal,
     );
-    for (const notice of result.notices) terminal.note(`hermes: ${notice}`);
+    for (const notice of result.notices) if (!printed.has(notice)) terminal.note(`hermes: ${notice}`);
     if (result.badWorkdir)
       terminal.note(
         `hermes: the folder ${options.workdir ?? "of the session"} does not exist in the sandbox.`,
@@ -80,7 +88,7 @@ function pipedInput(stdin: TerminalStreams["stdin"]): AsyncIterable<Uint8Array> 
   return readInputKind(stdin.fd) === undefined ? undefined : stdin;
 }
 
-/** Whether the signal was aborted because of the output: `reader-gone` is a closed pipe, as in `exec -- yes | head`. */
+/** Whether the signal was aborted because of the output; `reader-gone` means a closed pipe, as in `exec -- yes | head`. */
 function hasReason({ reason }: AbortSignal, code: "reader-gone" | "output-unwritable"): boolean {
   return reason instanceof AppError && reason.code === code;
 }

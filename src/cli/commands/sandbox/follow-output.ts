@@ -9,11 +9,11 @@ const LAST_POLL_MS = 500;
 export interface FollowOptions {
   /** The offset of the first byte; a negative number counts from the end. */
   readonly from: number;
-  /** Continues until the job has ended. */
+  /** Whether to continue until the job has ended. */
   readonly follow: boolean;
   onDropped(bytes: number): void;
   write(bytes: Uint8Array): Promise<void>;
-  /** Lets the caller end a pause early, for example after a keystroke. */
+  /** The pauses between polls, which the caller can end early, for example after a keystroke. */
   readonly pauses?: PollPauses;
 }
 
@@ -41,7 +41,7 @@ export async function writeRaw(
   if (!stream.write(bytes)) await once(stream, "drain", { signal });
 }
 
-/** Passes the output of a job through, byte for byte, and resolves to its record. */
+/** Writes the output of a job, byte for byte, and resolves to its record. */
 export async function followOutput(
   jobs: Jobs,
   id: string,

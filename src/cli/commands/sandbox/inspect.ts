@@ -5,8 +5,8 @@ import { describeIsolation, readIsolation } from "../../../environments/docker/i
 import { findChosenSandbox } from "../../../environments/docker/lifecycle/find-sandbox.ts";
 import { listSandboxes, type SandboxRow } from "../../../environments/docker/lifecycle/list-sandboxes.ts";
 import { formatHolders } from "../../../environments/docker/lifecycle/sandbox-holders.ts";
-import { hasOperations, listOperations } from "../../../environments/docker/operations/operation.ts";
-import { formatMinute, keepRules } from "../../../environments/docker/reclaim/stopped-sandbox.ts";
+import { formatMinute, keepRules } from "../../../environments/docker/reclaim/keep-rules.ts";
+import { hasOperations, listOperations } from "../../../environments/docker/recovery/operation.ts";
 import { sandboxKey } from "../../../environments/docker/spec/sandbox-names.ts";
 import type { SandboxSpec } from "../../../environments/docker/spec/sandbox-spec.ts";
 import { describeDrift } from "../../../environments/docker/spec/spec-fields.ts";
@@ -55,7 +55,7 @@ function describeUse(row: SandboxRow): string {
   return isUsed(row) ? "yes" : "no";
 }
 
-/** The size of the container's files plus the files kept for it on the host. */
+/** The size of the files in the container and of those kept for it on the host. */
 function sizeCell({ size_bytes, files_bytes }: SandboxRow): string {
   if (size_bytes === null && files_bytes === null) return "unknown";
   return formatBytes((size_bytes ?? 0) + (files_bytes ?? 0));
@@ -70,7 +70,7 @@ export async function showStatus(
   const found = await findChosenSandbox(engine, spec, chosen, context.signal);
   const rows = await sandboxes(context, docker, { allProfiles: false, withSize: json ?? false });
   const row = rows.find(({ id }) => id === found?.id);
-  const under_way = await listUnderWay(spec, context.signal);
+  const under_way = await listOperationsOf(spec, context.signal);
   if (json) {
     return context.terminal.printJson({ ...(row ?? { name: spec.name, state: "absent", task }), under_way });
   }
@@ -96,7 +96,7 @@ export async function showStatus(
 }
 
 /** Lists the operations in progress on the sandbox. Operations of exited processes were already recovered. */
-async function listUnderWay(spec: SandboxSpec, signal: AbortSignal) {
+async function listOperationsOf(spec: SandboxSpec, signal: AbortSignal) {
   if (!(await hasOperations(spec))) return [];
   const key = sandboxKey(spec.profileId, spec.task);
   return (await listOperations(spec, Date.now(), signal)).flatMap(({ record, busy }) =>
@@ -154,8 +154,8 @@ async function sandboxes(
     request.reporter.onNotice(`No sandbox can be created with these settings: ${message}`);
   const known = await listKnownProfiles(context.choice, request.profile.root);
   const profile = { name: request.profile.name, id: await request.profileId() };
-  // Only the settings of this profile are loaded, so drift is known only for its sandboxes. Their notices are reported
-  // when the sandbox is used.
+  // Only this profile's settings are loaded, so drift is known only for its sandboxes. The request is quiet, because notices are
+  // reported when a sandbox is used.
   const specOf = async (task: string, owner: string) =>
     owner === profile.id
       ? (await createDockerRequest({ ...request, task, reporter: quietReporter }, context.signal)).spec

@@ -72,7 +72,7 @@ async function refreshJobs(context: CommandContext, task: string): Promise<reado
   }
 }
 
-/** Whether the sandbox runs, so that it can have processes. */
+/** Whether the sandbox is running and so can have processes. */
 async function isRunning(request: EnvironmentRequest, signal: AbortSignal): Promise<boolean> {
   const quiet = { ...request, reporter: quietReporter }; // notices are reported when the sandbox is opened
   switch (request.options.backend) {
@@ -127,7 +127,7 @@ export async function startJob(
   else terminal.print(started.job.id);
 }
 
-/** The error for a sandbox that is removed when this command ends, and its jobs with it. */
+/** The error for a sandbox that is removed, with its jobs, when this command ends. */
 function ephemeralSandbox(): AppError {
   return new AppError(
     "job-unstarted",
@@ -146,7 +146,7 @@ export async function printLog(
   await using opened = await openJobs(context, task);
   const onDropped = (bytes: number): void =>
     context.terminal.note(`hermes: ${bytes} bytes of output were discarded.`);
-  const decoder = new StringDecoder("utf8"); // holds back an incomplete character
+  const decoder = new StringDecoder("utf8"); // keeps an incomplete character until the rest arrives
   const write = async (bytes: Uint8Array): Promise<void> => {
     if (context.terminal.columns === undefined) await writeRaw(bytes, context.streams.stdout, context.signal);
     else context.terminal.write(decoder.write(Buffer.from(bytes)));

@@ -12,14 +12,14 @@ import {
 import { removeSandbox, stopSandbox } from "../../../environments/docker/lifecycle/remove-sandbox.ts";
 import { requireUnused } from "../../../environments/docker/lifecycle/require-unused.ts";
 import { deleteSandboxRecord } from "../../../environments/docker/lifecycle/sandbox-record.ts";
-import { reclaimSandboxes } from "../../../environments/docker/reclaim/reclaim.ts";
 import {
   formatMinute,
   keepRules,
   keptUntil,
   loadRecordStatuses,
   type RecordStatus,
-} from "../../../environments/docker/reclaim/stopped-sandbox.ts";
+} from "../../../environments/docker/reclaim/keep-rules.ts";
+import { reclaimSandboxes } from "../../../environments/docker/reclaim/reclaim.ts";
 import { reclaimSnapshots } from "../../../environments/docker/snapshots/reclaim-snapshots.ts";
 import { LABEL } from "../../../environments/docker/spec/labels.ts";
 import {
@@ -61,7 +61,7 @@ function describeStopped(
   until: number | undefined,
 ): string {
   if (stopped === undefined) return "";
-  if (recordStatus === "left")
+  if (recordStatus === "abandoned")
     return " No command starts it again, because the process that created it has exited; `hermes sandbox gc` removes it.";
   if ((stopped.labels[LABEL.owner] ?? "") !== "") {
     const end = until === undefined ? "" : `; it is kept until ${formatMinute(until)}`;
@@ -80,7 +80,7 @@ function describeLoss(container: Container): string {
 
 export async function removeChosenSandbox(context: CommandContext, options: EndOptions): Promise<void> {
   const { engine, container, store, jobs } = await requireFree(context, options);
-  // Containers that were moved aside are removed first: without the sandbox, recovery would restore them.
+  // Containers that an operation moved aside are removed first: recovery would restore them if the sandbox were gone.
   for (const { id } of await listReplaced(engine, store, context.signal)) {
     await removeSandbox(engine, id, context.signal);
     await deleteSandboxRecord(store, id);

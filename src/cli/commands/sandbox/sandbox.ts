@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { CommandContext } from "../../context.ts";
 import { type AddVerb, defineCommand, verbsOf, withExamples } from "../../define-command.ts";
-import { parseAge, parseCountOrZero } from "../../parse-option.ts";
+import { collectNames, parseAge, parseCountOrZero, parseName } from "../../parse-option.ts";
 import { buildJobs } from "./define-jobs.ts";
 
 /** Each verb loads only its own code, because scripts wait for the start of `sandbox exec`. */
@@ -21,10 +21,10 @@ export function build(context: CommandContext): Command {
   const add = verbsOf(sandbox, terminal, { json: true });
   const addPlain = verbsOf(sandbox, terminal);
   const ofTask = (command: Command): Command =>
-    command.option("--task <name>", "use the sandbox of this task", "default");
+    command.option("--task <name>", "use the sandbox of this task", parseName, "default");
 
   const ofChosen = (command: Command): Command =>
-    ofTask(command).argument("[sandbox]", "sandbox name or id, as shown by `list`");
+    ofTask(command).argument("[sandbox]", "sandbox name or id, as shown by `list`", parseName);
 
   ofTask(
     addPlain("exec", "Run a command in the sandbox.", [
@@ -127,7 +127,7 @@ function addSnapshots(context: CommandContext, add: AddVerb, ofTask: (command: C
       "hermes sandbox snapshot --task research --json",
     ]),
   )
-    .option("--name <name>", "name for the snapshot")
+    .option("--name <name>", "name for the snapshot", parseName)
     .action(async (options) => (await VERBS.snapshots()).takeSnapshot(context, options));
   add("snapshots", "List the snapshots of this profile and their disk usage.", [
     "hermes sandbox snapshots",
@@ -137,16 +137,20 @@ function addSnapshots(context: CommandContext, add: AddVerb, ofTask: (command: C
     "hermes sandbox fork experiment --snapshot before-upgrade",
     "hermes sandbox exec --task experiment -- ls",
   ])
-    .argument("<new-task>", "task name; it must not have a sandbox yet")
-    .option("--task <name>", "copy the sandbox of this task (default: default)")
-    .option("--snapshot <name>", "copy this snapshot (name or id)")
+    .argument("<new-task>", "task name; it must not have a sandbox yet", parseName)
+    .option("--task <name>", "copy the sandbox of this task (default: default)", parseName)
+    .option("--snapshot <name>", "copy this snapshot (name or id)", parseName)
     .action(async (newTask, options) => (await VERBS.snapshots()).forkInto(context, newTask, options));
   add("restore", "Restore the files of a snapshot; the current files are saved as a snapshot first.", [
     "hermes sandbox restore before-upgrade",
     "hermes sandbox restore before-upgrade --yes --json",
   ])
-    .argument("<snapshot>", "snapshot name or id")
-    .option("--task <name>", "replace the sandbox of this task (default: the task of the snapshot)")
+    .argument("<snapshot>", "snapshot name or id", parseName)
+    .option(
+      "--task <name>",
+      "replace the sandbox of this task (default: the task of the snapshot)",
+      parseName,
+    )
     .option("-y, --yes", "skip the confirmation")
     .option("--force", "restore even if the sandbox is in use, runs a job or cannot be saved first")
     .action(async (snapshot, options) => (await VERBS.snapshots()).restoreFrom(context, snapshot, options));
@@ -155,7 +159,7 @@ function addSnapshots(context: CommandContext, add: AddVerb, ofTask: (command: C
     "hermes sandbox prune --keep 3",
     "hermes sandbox prune before-upgrade",
   ])
-    .argument("[snapshots...]", "snapshots to remove (name or id), whatever their age")
+    .argument("[snapshots...]", "snapshots to remove (name or id), whatever their age", collectNames)
     .option(
       "--older-than <age>",
       "remove snapshots at least this old, such as 12h or 7d (default: terminal.docker_snapshot_ttl_seconds)",

@@ -28,8 +28,8 @@ export async function openShell(context: CommandContext, { task }: { task: strin
 }
 
 /**
- * The variables of `env_passthrough` and `docker_forward_env`. The client reads their values from its own environment, so
- * that `ps` does not show them.
+ * The variables of `env_passthrough` and `docker_forward_env`. The client reads their values from its own environment, because `ps`
+ * shows its arguments.
  */
 function forwardedToShell(
   { forwardedVariables }: SandboxSpec,

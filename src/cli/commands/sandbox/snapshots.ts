@@ -1,7 +1,7 @@
 import { quietReporter } from "../../../app/environments/sandbox.ts";
 import { prepareDocker } from "../../../environments/docker/engine/prepare-docker.ts";
-import { forkSandbox } from "../../../environments/docker/operations/fork-sandbox.ts";
-import { restoreSandbox } from "../../../environments/docker/operations/restore-sandbox.ts";
+import { forkSandbox } from "../../../environments/docker/restore/fork-sandbox.ts";
+import { restoreSandbox } from "../../../environments/docker/restore/restore-sandbox.ts";
 import { listSnapshots } from "../../../environments/docker/snapshots/list-snapshots.ts";
 import {
   type PruneRow,
@@ -20,7 +20,7 @@ import { requireYes } from "../../terminal/require-yes.ts";
 import { renderTable } from "../../terminal/table.ts";
 import { createSandboxRequest, type DockerContext, openDockerContext } from "./sandbox-context.ts";
 
-/** The alternative for backends without snapshots. */
+/** What users of a backend without snapshots can do instead. */
 const INSTEAD: Partial<Record<Backend, string>> = {
   local: "Commands run on this machine itself: use `git worktree` or a copy of the folder.",
   ssh: "Commands run on another machine: use its own snapshots, or `git worktree` there.",

@@ -20,7 +20,7 @@ export async function renameSession(
   using store = await requireStore(context);
   const { id } = requireSession(store, which);
   if (auto) {
-    const { writeAppTitle } = await import("../../../app/titles.ts");
+    const { writeAppTitle } = await import("../../../app/write-app-title.ts");
     await writeAppTitle(await startApp(context), store, id, signal);
   } else await store.list.rename(id, words.join(" "), signal);
   const renamed = store.list.find(id);

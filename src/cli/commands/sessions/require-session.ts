@@ -22,7 +22,7 @@ export async function requireStore(context: CommandContext): Promise<SessionStor
   });
 }
 
-/** The redactor of what lists show of messages. */
+/** Hides secrets in the text of sessions that a command prints. */
 export async function openRedactor(context: CommandContext): Promise<Redactor> {
   const { resolved } = await context.openApp();
   return createRedactor({ secrets: resolved.secrets });
@@ -32,4 +32,11 @@ export function requireSession(store: SessionStore, which: string): SessionSumma
   const session = resolveSession(store.list, { resume: which });
   if (session === undefined) throw new Error("resolveSession found no session");
   return session;
+}
+
+/** Hides the secrets that Hermes knows in a value that is printed as JSON. */
+export function hideInJson(value: object, { redactKnown }: Redactor): unknown {
+  return JSON.parse(JSON.stringify(value), (_, item) =>
+    typeof item === "string" ? redactKnown(item) : item,
+  );
 }

@@ -16,7 +16,7 @@ interface SearchOptions {
   readonly json?: boolean;
 }
 
-// From the private use area, so that no text can contain them by accident.
+// From a private use area of Unicode, so that no text contains them by accident.
 const MARKS = { open: "\u{f0000}", close: "\u{f0001}" };
 
 export async function searchSessions(

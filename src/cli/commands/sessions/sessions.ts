@@ -3,9 +3,9 @@ import type { SearchRole } from "../../../sessions/search/search-sessions.ts";
 import type { CommandContext } from "../../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
 import { collect, parseAge, parseCount, parseSince } from "../../parse-option.ts";
+import { archiveSession, branchSession, redoTurns, undoTurns } from "./change-session.ts";
 import { compactSession } from "./compact.ts";
 import { EXPORT_FORMATS, exportSession } from "./export/export-session.ts";
-import { archiveSession, branchSession, redoTurns, undoTurns } from "./history.ts";
 import { pruneSessions } from "./prune.ts";
 import { deleteSession, renameSession } from "./rename-delete.ts";
 import { searchSessions } from "./search.ts";
@@ -38,7 +38,7 @@ export function build(context: CommandContext): Command {
       collect,
     )
     .option("--all", "include one-shot runs and sessions created by programs")
-    .option("--archived", "list the archived sessions instead of the others")
+    .option("--archived", "list only archived sessions")
     .option("--in <folder>", "only sessions of this working directory")
     .action((options) => listSessions(context, options));
   add("show", "Show a session and its cost.", [
@@ -104,8 +104,8 @@ export function build(context: CommandContext): Command {
     .argument(...SESSION)
     .option("-m, --model <model>", "model to use from now on, as NAME or PROVIDER:NAME")
     .action(async (resume, { model, json }) => {
-      const { runChat } = await import("../chat/run-once.ts");
-      return runChat(context, undefined, { resume, retry: true, model, json });
+      const { runOnce } = await import("../chat/run-once.ts");
+      return runOnce(context, undefined, { resume, retry: true, model, json });
     });
   add("tree", "Show the branches of sessions.", ["hermes sessions tree", "hermes sessions tree latest"])
     .argument("[session]", "only the family of this session")
@@ -160,7 +160,7 @@ export function build(context: CommandContext): Command {
         "answers",
       ]),
     )
-    .option("--redact", "replace everything that looks like a secret")
+    .option("--redact", "hide everything that looks like a secret, not only the keys of the profile")
     .option("--json", "the same as --format jsonl")
     .action((session, { json, ...options }) =>
       exportSession(context, session, json ? { ...options, format: "jsonl" } : options),

@@ -10,7 +10,8 @@ import type { CommandContext } from "../../context.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import { escapeControls } from "../../terminal/escape-controls.ts";
 import { printFields, renderTable } from "../../terminal/table.ts";
-import { findStore, openRedactor, requireSession, requireStore } from "./require-session.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+import { findStore, hideInJson, openRedactor, requireSession, requireStore } from "./require-session.ts";
 
 interface ListOptions {
   readonly limit: number;
@@ -21,7 +22,7 @@ interface ListOptions {
   readonly json?: boolean;
 }
 
-const FIXED_COLUMNS = 58; // of the table, without the title
+const FIXED_COLUMNS = 58; // the width of the table without the titles
 const TITLE_LENGTH = 60;
 const RESULT_LENGTH = 300;
 
@@ -67,6 +68,8 @@ export async function showSession(
 ): Promise<void> {
   const { terminal } = context;
   using store = await requireStore(context);
+  const redactor = await openRedactor(context);
+  const clean = (text: string): string => escapeControls(redactor.redactKnown(text));
   const { session, openTurn, damagedMessages } = store.loadSession(requireSession(store, which).id);
   const usage = store.usage.ofSession(session.id);
   const switches = store.routes.switches(session.id);
@@ -81,19 +84,20 @@ export async function showSession(
       ...(isCompacted && { compacted: true }),
       ...message,
     }));
-    return terminal.printJson({ ...session, usage, models, switches, openTurn: openTurn ?? null, messages });
+    const facts = { ...session, usage, models, switches, openTurn: openTurn ?? null, messages };
+    return terminal.printJson(hideInJson(facts, redactor));
   }
   const hidden = entries.length - visible.length;
   const compacted = visible.filter(({ isCompacted }) => isCompacted).length;
   const price = usage.unpriced > 0 ? ` (price unknown for ${usage.unpriced})` : "";
   printFields(terminal, [
     ["id", session.id],
-    ["title", escapeControls(session.title ?? "none")],
+    ["title", clean(session.title ?? "none")],
     ["source", session.source],
     ["model", `${session.provider}/${session.model}`],
     ["answers", models.length < 2 ? "" : models.map(formatAnswers).join(", ")],
-    ...switches.map((one) => ["switched", escapeControls(formatStoredSwitch(one))] as const),
-    ["folder", escapeControls(session.cwd)],
+    ...switches.map((one) => ["switched", clean(formatStoredSwitch(one))] as const),
+    ["folder", clean(session.cwd)],
     ["created", formatTime(session.createdAt)],
     ["last used", formatTime(session.activeAt)],
     ["archived", session.archivedAt === undefined ? "" : formatTime(session.archivedAt)],
@@ -109,7 +113,7 @@ export async function showSession(
     terminal.print(`\n(the last ${shown.length} of ${visible.length} messages; use --limit to show more)`);
   for (const [index, entry] of shown.entries()) {
     if (shown[index - 1]?.isCompacted && !entry.isCompacted) terminal.print(terminal.colours.dim(COMPACTED));
-    terminal.print(`\n${render(entry, context)}`);
+    terminal.print(`\n${render(entry, terminal, clean)}`);
   }
 }
 
@@ -123,17 +127,21 @@ function formatStoredSwitch({ switchedAt, from, to, reason }: StoredSwitch): str
   return `${formatTime(switchedAt)} ${formatRoute(from)} → ${formatRoute(to)}: ${reason}`;
 }
 
-function render({ number, message }: TranscriptEntry, { terminal: { colours } }: CommandContext): string {
+function render(
+  { number, message }: TranscriptEntry,
+  { colours }: Terminal,
+  clean: (text: string) => string,
+): string {
   const label = number === undefined ? "undone" : `#${number}`;
   if (message.role === "tool")
     return colours.dim(
-      `${label} ${message.tool}${message.failed ? " (failed)" : ""}: ${excerpt(escapeControls(message.text), RESULT_LENGTH)}`,
+      `${label} ${message.tool}${message.failed ? " (failed)" : ""}: ${excerpt(clean(message.text), RESULT_LENGTH)}`,
     );
   const calls = message.parts.flatMap((part) =>
     part.type === "tool-call"
-      ? [colours.dim(`→ ${part.tool} ${excerpt(escapeControls(part.input), RESULT_LENGTH)}`)]
+      ? [colours.dim(`→ ${part.tool} ${excerpt(clean(part.input), RESULT_LENGTH)}`)]
       : [],
   );
-  const text = escapeControls(textOf(message));
+  const text = clean(textOf(message));
   return [colours.bold(`${label} ${message.role}:`), ...(text === "" ? [] : [text]), ...calls].join("\n");
 }

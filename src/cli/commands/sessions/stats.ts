@@ -5,7 +5,7 @@ import { formatBytes } from "../../terminal/format-bytes.ts";
 import { printFields, renderTable } from "../../terminal/table.ts";
 import { findStore } from "./require-session.ts";
 
-/** Prints how many sessions exist, how much space they take, and what they cost, by model and by day. */
+/** Prints the number and size of sessions, and their cost by model and by day. */
 export async function showStats(
   context: CommandContext,
   { since = 0, json }: JsonOption & { since?: number },

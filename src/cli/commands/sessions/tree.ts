@@ -10,7 +10,7 @@ interface TreeNode extends FamilyMember {
   readonly children: readonly TreeNode[];
 }
 
-/** Prints how sessions came from each other: the family of one session, or all families. */
+/** Prints sessions below the sessions that they branched from: the family of one session, or all families. */
 export async function showTree(
   context: CommandContext,
   which: string | undefined,

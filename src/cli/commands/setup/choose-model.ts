@@ -5,9 +5,9 @@ import {
   type ListedKey,
   listKeys,
   openAppKeyStates,
-  proveKey,
   requireKeyVariables,
-} from "../../../app/keys.ts";
+  testProviderKey,
+} from "../../../app/provider-keys.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { mergeModels } from "../../../providers/catalogue/merge-models.ts";
 import type { ListedModel } from "../../../providers/catalogue/parse-list.ts";
@@ -23,14 +23,15 @@ import { findLocalServers, type LocalServer, titleOf } from "./find-local-server
 import { pickModel } from "./pick-model.ts";
 import { askText, type Choice, chooseRow, parseNumber, printRows } from "./questions.ts";
 
-/** A model that has answered, and the key that was pasted for it. */
+/** A model that has answered a request, and the key that the user pasted for it. */
 export interface ChosenModel {
   readonly route: Route;
-  /** Reads the variables as they will be once the key is stored. */
+  /** Reads a variable as if the pasted key were already stored. */
   readonly variable: Variable;
   readonly pastedKey: PoolKey | undefined;
 }
 
+/** How the user wants to get a model. */
 type Way =
   | { readonly type: "keep" }
   | { readonly type: "server"; readonly server: LocalServer }
@@ -50,7 +51,7 @@ export async function chooseModel(
     const way = await chooseWay(context, app, offersCurrent);
     if (way.type === "keep") return undefined;
     try {
-      const chosen = await follow(context, app, way);
+      const chosen = await chooseByWay(context, app, way);
       if (chosen !== undefined) return chosen;
     } catch (error) {
       // A refused key or a silent server does not end the setup: another choice may work.
@@ -98,7 +99,7 @@ async function chooseWay(context: CommandContext, app: App, offersCurrent: boole
   return chooseRow(context, "Which model should Hermes use?", ways, 0);
 }
 
-async function follow(
+async function chooseByWay(
   context: CommandContext,
   app: App,
   way: Exclude<Way, { type: "keep" }>,
@@ -138,7 +139,7 @@ async function useServer(
   return { route, variable, pastedKey: undefined };
 }
 
-/** The most used providers; the others are chosen by name. */
+/** The providers that are listed; others can be typed by name. */
 const COMMON = ["anthropic", "openai-api", "openrouter", "gemini", "deepseek", "xai", "groq", "mistral"];
 
 async function pasteKey(context: CommandContext, app: App): Promise<ChosenModel | undefined> {
@@ -148,7 +149,7 @@ async function pasteKey(context: CommandContext, app: App): Promise<ChosenModel 
   const typed = (await askText(context, "Number, or the name of another provider [1]: ")) || "1";
   const { provider, variables } = requireKeyVariables(app, COMMON[parseNumber(typed) - 1] ?? typed);
   const [first] = variables;
-  // A key in .env is replaced. One in the environment would win, so the new key gets the next free variable.
+  // A key in .env is replaced. A key in the environment would override it, so the new key then gets the next free variable.
   const isInEnvironment = (name: string): boolean => Boolean(app.variables[name]?.trim());
   const name = isInEnvironment(first)
     ? requireFreeVariable(first, (one) => Boolean(app.resolved.variable(one)?.trim()))
@@ -174,7 +175,7 @@ async function useKey(
   terminal.status(`Asking ${provider} for its models …`);
   const listed = await parts.fetchList(server, signal).catch((error: unknown) => {
     signal.throwIfAborted();
-    if (error instanceof AppError) return []; // the name of a model is still enough
+    if (error instanceof AppError) return []; // the user can still type the name of a model
     throw error;
   });
   terminal.status("");
@@ -182,7 +183,7 @@ async function useKey(
   const model = await pickModel(context, provider, await describe(app, server, listed), preset);
   using states = openAppKeyStates(app, reporter.onNotice);
   terminal.status(`Asking ${model} …`);
-  const { route, failure } = await proveKey(app, states, { provider, key, model }, signal);
+  const { route, failure } = await testProviderKey(app, states, { provider, key, model }, signal);
   terminal.status("");
   requireAnswer(route, failure);
   terminal.note(`${provider} accepts the key, and ${model} answers.`);

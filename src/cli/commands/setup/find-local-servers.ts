@@ -12,10 +12,10 @@ export interface LocalServer {
   readonly models: readonly ListedModel[];
 }
 
-/** A server that loads a model lists its models late. Where no server runs, the answer comes at once. */
+/** Long enough for a server that is loading a model. If no server runs, the request fails immediately. */
 const ANSWER_WITHIN_MS = 5_000;
 
-/** Asks the local servers, at their usual ports and at the addresses of the settings, for their models, all at once. */
+/** Requests the model lists of all local servers, at their usual ports and at the addresses in the settings, concurrently. */
 export async function findLocalServers(app: App, signal: AbortSignal): Promise<LocalServer[]> {
   const settings = readRouteSettings(app.resolved);
   const parts = createCatalogueParts(app, { settings, withinMs: ANSWER_WITHIN_MS });
@@ -25,7 +25,7 @@ export async function findLocalServers(app: App, signal: AbortSignal): Promise<L
       return [{ route, models: await parts.fetchList(route, signal) }];
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof AppError) return []; // no server there, or none that lists models
+      if (error instanceof AppError) return []; // there is no server, or it lists no models
       throw error;
     }
   };
@@ -39,7 +39,7 @@ const TITLES: Readonly<Record<string, string>> = {
   vllm: "vLLM",
 };
 
-/** The name and address of a server, for people. */
+/** The name and address of a server, as shown to users. */
 export function titleOf({ provider, baseUrl }: Route): string {
   return `${TITLES[provider] ?? provider} at ${new URL(baseUrl).host}`;
 }

@@ -3,10 +3,10 @@ import type { CommandContext } from "../../context.ts";
 import { formatPrice, formatTokens } from "../model/fact-text.ts";
 import { askText, parseNumber, printRows } from "./questions.ts";
 
-/** The rows of one page of the question. */
+/** The maximum number of models that are listed. */
 const SHOWN = 15;
 
-/** Asks which model to use: by number, by name, or by a word that leaves fewer rows. */
+/** Asks for a model by number or name; a word that several names contain narrows the list. */
 export async function pickModel(
   context: CommandContext,
   server: string,
@@ -40,7 +40,7 @@ export async function pickModel(
   }
 }
 
-/** The preset comes first, then the models that the data file describes. */
+/** Sorts the preset first, then favourites, then models in the data file. */
 function rank({ name, isKnown, isFavourite }: CatalogueEntry, preset: string | undefined): number {
   if (name === preset) return 0;
   return isFavourite ? 1 : isKnown ? 2 : 3;

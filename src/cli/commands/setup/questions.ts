@@ -2,13 +2,13 @@ import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { cutText } from "../../terminal/fit-text.ts";
 
-/** One row of a numbered question. */
+/** One answer to a question with numbered answers. */
 export interface Choice<Value> {
   readonly label: string;
   readonly value: Value;
 }
 
-/** Prints numbered rows, the first of them with the number 1. */
+/** Prints rows with numbers from 1. */
 export function printRows({ terminal }: CommandContext, labels: readonly string[]): void {
   const width = (terminal.noteColumns ?? 80) - 1;
   labels.forEach((label, index) => {
@@ -37,7 +37,7 @@ export async function chooseRow<Value>(
   }
 }
 
-/** Asks for one line. A closed input ends the setup. */
+/** Asks for one line. Throws if the input is closed. */
 export async function askText({ terminal, signal }: CommandContext, question: string): Promise<string> {
   const typed = await terminal.ask(question, signal);
   if (typed === undefined) throw new AppError("interrupted", "The input was closed; nothing was changed.");
@@ -53,7 +53,7 @@ export async function askYes(context: CommandContext, question: string): Promise
   }
 }
 
-/** The number that a text consists of; NaN for any other text. */
+/** Parses a whole number; NaN for any other text. */
 export function parseNumber(text: string): number {
   return /^\d+$/.test(text) ? Number(text) : Number.NaN;
 }

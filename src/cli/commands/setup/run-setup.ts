@@ -5,8 +5,13 @@ import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { findModelChanges, warnOfOverrides } from "../model/set.ts";
+import {
+  canUseLocalSandbox,
+  chooseBackend,
+  chooseMode,
+  findRunningEngine,
+} from "./choose-backend-and-mode.ts";
 import { type ChosenModel, chooseModel } from "./choose-model.ts";
-import { canUseLocalSandbox, chooseBackend, chooseMode, findRunningEngine } from "./choose-surroundings.ts";
 import { askYes } from "./questions.ts";
 
 /** One change of config.yaml; `to` is undefined for a removal. */
@@ -17,13 +22,13 @@ interface SettingChange {
 }
 
 export interface SetupRequest {
-  /** Whether only the model is asked for, because there is none yet. */
+  /** Whether to ask only for a model, because none is set up. */
   readonly onlyModel: boolean;
 }
 
 /**
- * Asks for a model and, unless only that is missing, for the environment and the approvals. Everything is written after the
- * last question; leaving earlier changes nothing. Returns whether the user wants to continue.
+ * Asks for a model and, unless `onlyModel`, for the environment and the approvals. Everything is written after the last question, so
+ * an interrupted setup changes nothing. Returns whether the user wants to continue.
  */
 export async function runSetup(context: CommandContext, { onlyModel }: SetupRequest): Promise<boolean> {
   const { terminal, signal } = context;
@@ -31,7 +36,7 @@ export async function runSetup(context: CommandContext, { onlyModel }: SetupRequ
     throw new AppError("terminal-missing", "Setup asks questions, which needs a terminal.");
   const app = await startApp(context);
   const engine = onlyModel ? undefined : findRunningEngine(app, signal);
-  engine?.catch(() => undefined); // awaited below, unless the user leaves first
+  engine?.catch(() => undefined); // it is awaited below, but not if the user stops the setup first
   terminal.note(
     onlyModel
       ? "Hermes has no model yet. A few questions; Ctrl-C leaves and changes nothing."
@@ -90,7 +95,7 @@ async function confirmAndWrite(
     terminal.note("Nothing was changed.");
     return false;
   }
-  // The key comes first: settings that name a provider without a key would be of no use.
+  // The key is written first, so that a failure leaves no settings that need a missing key.
   if (pastedKey !== undefined) await writeSecret(envPath, home, pastedKey.source, pastedKey.value, signal);
   const written = changes.map(({ path, to }) => [path, to] as const);
   if (written.length > 0) await writeSettings(configPath, home, written, signal);
@@ -108,8 +113,8 @@ function* warnings(app: App, changes: readonly SettingChange[]): Generator<strin
   );
   yield* warnOfOverrides(app, keyed);
   for (const { path } of changes.filter(({ path: [section] }) => section !== "model")) {
-    const statements = app.resolved.settings.get(path.join("."))?.statements ?? [];
-    const stronger = statements.find(({ origin }) => origin !== "file");
+    const layerValues = app.resolved.settings.get(path.join("."))?.layerValues ?? [];
+    const stronger = layerValues.find(({ origin }) => origin !== "file");
     if (stronger !== undefined) yield `${stronger.where} overrides ${path.join(".")} while it is set.`;
   }
 }

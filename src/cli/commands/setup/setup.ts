@@ -12,8 +12,8 @@ export function build(context: CommandContext): Command {
   )
     .option("--no-chat", "end after the last question")
     .action(async ({ chat }: { readonly chat: boolean }) => {
-      const goesOn = await runSetup(context, { onlyModel: false });
-      if (chat && goesOn) await openChatIfPossible(context);
+      const continues = await runSetup(context, { onlyModel: false });
+      if (chat && continues) await openChatIfPossible(context);
     });
   return withExamples(command, ["hermes setup", "hermes -p work setup --no-chat"]);
 }

@@ -71,7 +71,7 @@ export function createEngine(binary: string, env: Variables, socket?: EngineSock
   };
 }
 
-/** The engine's address as this client knows it; other clients may reach the same engine by another address. */
+/** The address at which this client reaches the engine; other clients may use another address for it. */
 export function engineAddress({ binary, env }: Engine): string {
   const kind = basename(binary).includes("podman") ? "podman" : "docker";
   const address =

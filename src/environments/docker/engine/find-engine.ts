@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { AppError, errnoOf } from "../../../lib/errors.ts";
 import { createEngine, type Engine, type Variables } from "./engine.ts";
 import { createEngineSocket, type EngineSocket } from "./engine-socket.ts";
-import { socketPathOf } from "./engine-sockets.ts";
+import { socketPathOf } from "./socket-paths.ts";
 
 /** Client programs by backend, in order of preference; bare names are searched on the PATH. */
 const PROGRAMS = {

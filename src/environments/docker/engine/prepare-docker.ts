@@ -7,9 +7,9 @@ import { findOwnMounts } from "../spec/own-mounts.ts";
 import { createSandboxSpec, type SandboxSpec } from "../spec/sandbox-spec.ts";
 import { ensureStableFolder } from "../spec/stable-folder.ts";
 import type { Engine } from "./engine.ts";
-import { engineSockets } from "./engine-sockets.ts";
 import { findEngine } from "./find-engine.ts";
 import { requireMatchingEngine } from "./require-matching-engine.ts";
+import { engineSockets } from "./socket-paths.ts";
 
 export interface PreparedDocker {
   readonly engine: Engine;

@@ -2,8 +2,8 @@ import { access, constants } from "node:fs/promises";
 import { z } from "zod";
 import { AppError, errnoOf } from "../../../lib/errors.ts";
 import { type Engine, formatFailure, succeeded } from "./engine.ts";
-import { socketPathOf } from "./engine-sockets.ts";
 import { parseJson } from "./parse-json.ts";
+import { socketPathOf } from "./socket-paths.ts";
 
 const VERSION_TIMEOUT_MS = 5_000;
 const ATTEMPTS = 2; // the first may time out while the engine starts or wakes up

@@ -1,5 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
-import { isEngineSocket } from "../engine/engine-sockets.ts";
+import { isEngineSocket } from "../engine/socket-paths.ts";
 import type { Container } from "../lifecycle/container.ts";
 import { type KernelView, readKernelView } from "./kernel-view.ts";
 
@@ -29,7 +29,7 @@ const DEFAULT_CAPABILITIES =
     " ",
   );
 
-/** Paths that the engine mounts into every container; each container has its own. Only /dev/shm takes files. */
+/** Paths that the engine mounts into every container; each container has its own. Only /dev/shm is writable. */
 const ENGINE_MOUNTS =
   /^\/(proc|sys|dev(?!\/shm$))(\/|$)|^\/etc\/(resolv\.conf|hostname|hosts)$|^\/run\/\.containerenv$/;
 

@@ -81,7 +81,7 @@ function parseContainer(description: unknown) {
   return {
     id: data.Id,
     name: data.Name.replace(/^\//, ""),
-    /** created, running, paused, restarting, exited, removing or dead; an engine may know other states. */
+    /** created, running, paused, restarting, exited, removing or dead; an engine may have other states. */
     state: data.State.Status.toLowerCase(),
     error: data.State.Error ?? "",
     image: data.Config.Image,

@@ -4,8 +4,8 @@ import type { Reporter } from "../../environment-request.ts";
 import { callFailed, type Engine, engineAddress, succeeded } from "../engine/engine.ts";
 import { listMemoryFolders } from "../isolation/memory-folders.ts";
 import { findUse } from "../isolation/sandbox-processes.ts";
-import { beginOperation, hasOperations, listOperations } from "../operations/operation.ts";
-import { withTaskLock } from "../operations/task-lock.ts";
+import { beginOperation, hasOperations, listOperations } from "../recovery/operation.ts";
+import { withTaskLock } from "../recovery/task-lock.ts";
 import { createSnapshotId } from "../snapshots/snapshot-store.ts";
 import { ensureImage } from "../spec/sandbox-image.ts";
 import { replacedName, sandboxKey } from "../spec/sandbox-names.ts";
@@ -36,7 +36,7 @@ export interface EnsuredSandbox {
 }
 
 /**
- * Returns the running sandbox of a spec, and creates it if needed. In persist mode all processes that ask for the same
+ * Returns the running sandbox of a spec, and creates it if needed. In persist mode all processes that request the same
  * profile and task get the same container, even concurrently, because the engine gives each name only once.
  */
 export async function ensureSandbox(
@@ -89,7 +89,7 @@ async function findOrRecover(search: Search): Promise<Container | "recovered" | 
   if (!isInterrupted && !isBeingReplaced && (await listReplaced(engine, spec, signal)).length === 0) {
     return undefined;
   }
-  const { recoverTask } = await import("../operations/recover.ts");
+  const { recoverTask } = await import("../recovery/recover.ts");
   await recoverTask(engine, spec, reporter.onNotice, signal);
   return "recovered";
 }

@@ -1,13 +1,8 @@
 import { type FindJobCommands, findNoCommands, type JobCommand } from "../../jobs/job-command.ts";
 import type { Engine } from "../engine/engine.ts";
 import { findUse } from "../isolation/sandbox-processes.ts";
-import { listOperations } from "../operations/operation.ts";
-import {
-  type KeepRules,
-  keptUntil,
-  loadRecordStatuses,
-  type RecordStatus,
-} from "../reclaim/stopped-sandbox.ts";
+import { type KeepRules, keptUntil, loadRecordStatuses, type RecordStatus } from "../reclaim/keep-rules.ts";
+import { listOperations } from "../recovery/operation.ts";
 import { measureFolder } from "../snapshots/copy-folder.ts";
 import { isOurs, LABEL, sanitiseLabel } from "../spec/labels.ts";
 import { sandboxKey } from "../spec/sandbox-names.ts";

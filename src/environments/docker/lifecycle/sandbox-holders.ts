@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { readCommandLine } from "../../../lib/process/process-state.ts";
 import { formatCommandLine } from "../../jobs/job-command.ts";
 import type { SandboxHolder } from "../isolation/sandbox-processes.ts";
-import { formatMinute } from "../reclaim/stopped-sandbox.ts";
+import { formatMinute } from "../reclaim/keep-rules.ts";
 
 /** A process that holds a sandbox, in printable form. */
 export interface HolderDescription {

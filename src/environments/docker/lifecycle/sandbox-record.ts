@@ -21,7 +21,7 @@ const record = z.object({
   version: z.literal(1),
   profile_id: z.string(),
   task: z.string(),
-  /** Address of the engine that runs the container, as the client knows it. */
+  /** Address of the engine that runs the container, as this client addresses it. */
   engine: z.string(),
 });
 

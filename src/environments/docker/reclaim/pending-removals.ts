@@ -16,7 +16,7 @@ const KEEP_MS = 30 * 24 * 60 * 60 * 1_000; // by then the reaper has removed the
 const pending = z.object({
   id: z.string().regex(/^[0-9a-f]{64}$/),
   profile_id: z.string(),
-  /** Address of the engine that runs the container, as the client knows it. */
+  /** Address of the engine that runs the container, as this client addresses it. */
   engine: z.string(),
   recorded_at: z.number(),
 });

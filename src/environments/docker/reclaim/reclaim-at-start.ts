@@ -32,7 +32,7 @@ export async function reclaimAtStart(context: ReclaimContext, signal: AbortSigna
       import("./pending-removals.ts"),
       import("./reclaim.ts"),
       import("../snapshots/reclaim-snapshots.ts"),
-      import("./stopped-sandbox.ts"),
+      import("./keep-rules.ts"),
     ]);
   await retryPendingRemovals(sandboxesFolder, engine, { profileId, now }, reporter, signal);
   const { rows, problem } = await reclaimSandboxes(

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { readOwnIdentity, serialiseIdentity } from "../../../lib/process/process-identity.ts";
@@ -58,22 +58,88 @@ describeWith("docker", "reclaimSandboxes", (service) => {
   }
   const stateOf = (lab: DockerLab, id: string) => lab.inspect(id, "{{.State.Status}}");
 
-  it(
-    "C38, C39: removes a sandbox that stopped twice its lifetime ago, and keeps one that stopped later",
-    LONG,
-    async () => {
-      await using lab = await openDockerLab(service);
-      const { id, finishedAt } = await createOrphan(lab);
-      expect(await reclaim(lab, finishedAt + 599_000)).toMatchObject([
-        { id, action: "kept", state: "exited" },
+  describe("a stopped sandbox without a record", () => {
+    let lab: DockerLab;
+    let orphan: Awaited<ReturnType<typeof createOrphan>>;
+    beforeAll(async () => {
+      lab = await openDockerLab(service);
+      orphan = await createOrphan(lab);
+    });
+    afterAll(() => lab[Symbol.asyncDispose]());
+
+    it("is kept like the sandbox of a task if the records of its profile cannot be read", LONG, async () => {
+      const { id, finishedAt } = orphan;
+      expect(await reclaim(lab, finishedAt + 10_000_000, { stores: [] })).toMatchObject([
+        { id, action: "kept" },
       ]);
-      expect(await stateOf(lab, id)).toBe("exited");
-      expect(await reclaim(lab, finishedAt + 601_000)).toMatchObject([
-        { id, action: "removed", task: "default", profile: "tester" },
+    });
+
+    it.each([
+      ["is before its last start, because the machine crashed at an unknown time", "2020-01-01T00:00:00Z"],
+      ["is unknown", "0001-01-01T00:00:00Z"],
+    ])("C40: is kept if its recorded end %s", LONG, async (_, end) => {
+      const { id, finishedAt } = orphan;
+      const engine = await lab.wrap(
+        `[ "$1" = container ] && { real "$@" | sed 's/"FinishedAt": *"[^"]*"/"FinishedAt": "${end}"/'; exit; }`,
+      );
+      expect(await reclaim(lab, finishedAt + 10 ** 10, {}, engine)).toMatchObject([
+        { id, action: "kept", reason: expect.stringContaining("the time when it stopped is unknown") },
       ]);
-      expect(await lab.containers()).toEqual([]);
-    },
-  );
+    });
+
+    it(
+      "C38, C39: is kept for twice its lifetime, then reported by a dry run, and removed",
+      LONG,
+      async () => {
+        const { id, finishedAt } = orphan;
+        expect(await reclaim(lab, finishedAt + 599_000)).toMatchObject([
+          { id, action: "kept", state: "exited" },
+        ]);
+        expect(await reclaim(lab, finishedAt + 601_000, { dryRun: true })).toMatchObject([
+          { id, action: "removed" },
+        ]);
+        expect(await stateOf(lab, id)).toBe("exited");
+        expect(await reclaim(lab, finishedAt + 601_000)).toMatchObject([
+          { id, action: "removed", task: "default", profile: "tester" },
+        ]);
+        expect(await lab.containers()).toEqual([]);
+      },
+    );
+  });
+
+  describe("a running sandbox", () => {
+    let lab: DockerLab;
+    let id: string;
+    beforeAll(async () => {
+      lab = await openDockerLab(service);
+      id = await create(lab);
+    });
+    afterAll(() => lab[Symbol.asyncDispose]());
+
+    it("is kept for ever if both limits are 0", LONG, async () => {
+      const rules = { idleTtlSeconds: 0, maxAgeSeconds: 0 };
+      expect(await reclaim(lab, Date.now() + 10 ** 11, rules)).toMatchObject([{ id, action: "kept" }]);
+    });
+
+    it("C50: is kept if its last use cannot be read", LONG, async () => {
+      const failing = await lab.wrap('[ "$1" = exec ] && exit 1');
+      expect(await reclaim(lab, Date.now() + 10 ** 10, {}, failing)).toMatchObject([{ id, action: "kept" }]);
+    });
+
+    it("is kept while it is paused", LONG, async () => {
+      await lab.docker("pause", id);
+      expect(await reclaim(lab, Date.now() + 10 ** 10)).toMatchObject([{ action: "kept", state: "paused" }]);
+      await lab.docker("unpause", id);
+    });
+
+    it("C50: is kept while a process holds it, at any age", LONG, async () => {
+      await lab.startIn(id, "sh", "-c", "sleep 600; :", "hermes-channel");
+      const rules = { maxAgeSeconds: 1 };
+      expect(await reclaim(lab, Date.now() + 10 ** 10, rules)).toMatchObject([
+        { action: "kept", reason: "it is in use" },
+      ]);
+    });
+  });
 
   it("keeps the sandbox of a task for two weeks after it stopped, and reports the date", LONG, async () => {
     await using lab = await openDockerLab(service);
@@ -92,33 +158,6 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     ]);
     expect(await loadRecords(storeOf(lab))).toEqual([]);
   });
-
-  it(
-    "treats a sandbox of a profile whose records it cannot read as the sandbox of a task",
-    LONG,
-    async () => {
-      await using lab = await openDockerLab(service);
-      const { id, finishedAt } = await createOrphan(lab);
-      expect(await reclaim(lab, finishedAt + 10_000_000, { stores: [] })).toMatchObject([
-        { id, action: "kept" },
-      ]);
-    },
-  );
-
-  it(
-    "keeps a sandbox whose recorded end is before its last start, because the machine crashed at an unknown time",
-    LONG,
-    async () => {
-      await using lab = await openDockerLab(service);
-      const { id, finishedAt } = await createOrphan(lab);
-      const early = await lab.wrap(
-        `[ "$1" = container ] && { real "$@" | sed 's/"FinishedAt": *"[^"]*"/"FinishedAt": "2020-01-01T00:00:00Z"/'; exit; }`,
-      );
-      expect(await reclaim(lab, finishedAt + 10 ** 10, {}, early)).toMatchObject([
-        { id, action: "kept", reason: expect.stringContaining("the time when it stopped is unknown") },
-      ]);
-    },
-  );
 
   it("deletes the record of a sandbox that another program removed, but not in a dry run", LONG, async () => {
     await using lab = await openDockerLab(service);
@@ -140,6 +179,7 @@ describeWith("docker", "reclaimSandboxes", (service) => {
       lab.docker(
         "run",
         "-d",
+        ...["--stop-signal", "KILL"], // its main process ignores TERM
         ...labels,
         "--label",
         `hermes-owner=${owner}`,
@@ -147,7 +187,7 @@ describeWith("docker", "reclaimSandboxes", (service) => {
         "sleep",
         "600",
       );
-    const left = await add(serialiseIdentity(dead));
+    const abandoned = await add(serialiseIdentity(dead));
     const stopped = await add(serialiseIdentity(dead));
     await lab.docker("kill", stopped);
     const kept = [
@@ -158,20 +198,11 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     ];
     const rows = await reclaim(lab, Date.now());
     const removed = rows.filter(({ action }) => action === "removed");
-    expect(removed.map((row) => row.id).toSorted()).toEqual([left, stopped].toSorted());
+    expect(removed.map((row) => row.id).toSorted()).toEqual([abandoned, stopped].toSorted());
     expect(removed.map(({ reason }) => reason)).toEqual(
       Array(2).fill("the process that created it has exited"),
     );
     expect((await lab.containers()).toSorted()).toEqual(kept.toSorted());
-  });
-
-  it("C40: keeps a sandbox that stopped at an unknown time", LONG, async () => {
-    await using lab = await openDockerLab(service);
-    const { id, finishedAt } = await createOrphan(lab);
-    const vague = await lab.wrap(
-      `[ "$1" = container ] && { real "$@" | sed 's/"FinishedAt": *"[^"]*"/"FinishedAt": "0001-01-01T00:00:00Z"/'; exit; }`,
-    );
-    expect(await reclaim(lab, finishedAt + 10 ** 10, {}, vague)).toMatchObject([{ id, action: "kept" }]);
   });
 
   it("C42: an engine that does not answer is a problem in the report, not an exception", LONG, async () => {
@@ -209,35 +240,24 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     expect(await reclaim(lab, Date.now())).toEqual([]);
   });
 
-  it("C46: ignores containers of other profiles and other programs", LONG, async () => {
-    await using lab = await openDockerLab(service);
-    await using other = await openDockerLab(service);
-    const { id: theirs } = await createOrphan(other);
-    const { id: mine, finishedAt } = await createOrphan(lab);
-    const labels = ["--label", "hermes-agent=1", "--label", `hermes-profile-id=${lab.profileId}`];
-    const foreign = await lab.docker("create", ...labels, service.images.busybox, "true");
-    const rows = await reclaim(lab, finishedAt + 10_000_000);
-    expect(rows.map(({ id }) => id)).toEqual([mine]);
-    expect(await stateOf(other, theirs)).toBe("exited");
-    expect(await stateOf(lab, foreign)).toBe("created");
-  });
-
-  it("C46: checks all profiles on request, here in a dry run", LONG, async () => {
-    await using lab = await openDockerLab(service);
-    await using other = await openDockerLab(service);
-    const ids = [(await createOrphan(lab)).id, (await createOrphan(other)).id];
-    const rows = await reclaim(lab, Date.now(), { profileId: undefined, dryRun: true });
-    expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(ids));
-  });
-
-  it("a dry run reports the actions and does nothing", LONG, async () => {
-    await using lab = await openDockerLab(service);
-    const { id, finishedAt } = await createOrphan(lab);
-    expect(await reclaim(lab, finishedAt + 601_000, { dryRun: true })).toMatchObject([
-      { id, action: "removed" },
-    ]);
-    expect(await stateOf(lab, id)).toBe("exited");
-  });
+  it(
+    "C46: ignores containers of other profiles, unless all are requested, and of other programs",
+    LONG,
+    async () => {
+      await using lab = await openDockerLab(service);
+      await using other = await openDockerLab(service);
+      const { id: theirs } = await createOrphan(other);
+      const { id: mine, finishedAt } = await createOrphan(lab);
+      const labels = ["--label", "hermes-agent=1", "--label", `hermes-profile-id=${lab.profileId}`];
+      const foreign = await lab.docker("create", ...labels, service.images.busybox, "true");
+      const everywhere = await reclaim(lab, Date.now(), { profileId: undefined, dryRun: true });
+      expect(everywhere.map(({ id }) => id)).toEqual(expect.arrayContaining([mine, theirs]));
+      const rows = await reclaim(lab, finishedAt + 10_000_000);
+      expect(rows.map(({ id }) => id)).toEqual([mine]);
+      expect(await stateOf(other, theirs)).toBe("exited");
+      expect(await stateOf(lab, foreign)).toBe("created");
+    },
+  );
 
   it("a stopped sandbox that another process starts in between is not removed", LONG, async () => {
     await using lab = await openDockerLab(service);
@@ -289,23 +309,6 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     expect(await reclaim(lab, used + DAY_SECONDS * 1_000 + 2_000)).toMatchObject([{ action: "stopped" }]);
   });
 
-  it("C50: keeps a sandbox whose last use cannot be read", LONG, async () => {
-    await using lab = await openDockerLab(service);
-    const id = await create(lab);
-    const failing = await lab.wrap('[ "$1" = exec ] && exit 1');
-    expect(await reclaim(lab, Date.now() + 10 ** 10, {}, failing)).toMatchObject([{ id, action: "kept" }]);
-  });
-
-  it("C50: keeps a sandbox that a process holds, at any age", LONG, async () => {
-    await using lab = await openDockerLab(service);
-    const id = await create(lab);
-    await lab.startIn(id, "sh", "-c", "sleep 600; :", "hermes-channel");
-    const rules = { maxAgeSeconds: 1 };
-    expect(await reclaim(lab, Date.now() + 10 ** 10, rules)).toMatchObject([
-      { action: "kept", reason: "it is in use" },
-    ]);
-  });
-
   it(
     "C50: keeps an idle sandbox in which a process of the user runs, until its maximum age",
     LONG,
@@ -321,21 +324,6 @@ describeWith("docker", "reclaimSandboxes", (service) => {
       expect(await stateOf(lab, id)).toBe("exited");
     },
   );
-
-  it("0 means never, for both limits of running sandboxes", LONG, async () => {
-    await using lab = await openDockerLab(service);
-    await create(lab);
-    const rules = { idleTtlSeconds: 0, maxAgeSeconds: 0 };
-    expect(await reclaim(lab, Date.now() + 10 ** 11, rules)).toMatchObject([{ action: "kept" }]);
-  });
-
-  it("keeps a paused sandbox", LONG, async () => {
-    await using lab = await openDockerLab(service);
-    const id = await create(lab);
-    await lab.docker("pause", id);
-    expect(await reclaim(lab, Date.now() + 10 ** 10)).toMatchObject([{ action: "kept", state: "paused" }]);
-    await lab.docker("unpause", id);
-  });
 
   it(
     "C13: removes a leftover running sandbox that another sandbox has replaced, but not at once",

@@ -17,7 +17,7 @@ import {
   loadRecordStatuses,
   type RecordStatus,
   stoppedSince,
-} from "./stopped-sandbox.ts";
+} from "./keep-rules.ts";
 
 const REMOVE_TIMEOUT_MS = 30_000;
 const STOPPED_TTL = "terminal.docker_stopped_ttl_seconds";
@@ -138,14 +138,14 @@ async function judge(
   const { container, recordStatus, successor } = subject;
   switch (container.state) {
     case "running":
-      if (recordStatus === "left") return { action: "remove-running", reason: OWNER_EXITED };
+      if (recordStatus === "abandoned") return { action: "remove-running", reason: OWNER_EXITED };
       return judgeRunning(engine, subject, rules, signal);
     case "exited":
     case "created":
     case "dead":
     case "removing":
       if (successor !== undefined) return { action: "remove", reason: `${successor.name} has replaced it` };
-      if (recordStatus === "left") return { action: "remove", reason: OWNER_EXITED };
+      if (recordStatus === "abandoned") return { action: "remove", reason: OWNER_EXITED };
       return judgeStopped(container, recordStatus, rules);
     default:
       return keep(`it is ${container.state}`);
@@ -154,7 +154,7 @@ async function judge(
 
 function judgeStopped(
   container: Container,
-  recordStatus: Exclude<RecordStatus, "left">,
+  recordStatus: Exclude<RecordStatus, "abandoned">,
   rules: ReclaimRules,
 ): Verdict {
   const since = stoppedSince(container);

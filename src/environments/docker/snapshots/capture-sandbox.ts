@@ -6,13 +6,13 @@ import { parseJson } from "../engine/parse-json.ts";
 import type { Container } from "../lifecycle/container.ts";
 import { belongsTo, findSandbox } from "../lifecycle/find-sandbox.ts";
 import { startContainer } from "../lifecycle/start-container.ts";
-import { openFreeze } from "../operations/freeze.ts";
-import type { Operation } from "../operations/operation.ts";
+import type { Operation } from "../recovery/operation.ts";
 import { LABEL } from "../spec/labels.ts";
 import type { BindMount, Mount } from "../spec/mounts.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { archivePaths, canArchive } from "./archive.ts";
 import { canCopyFaithfully, copyFolder, measureFolder } from "./copy-folder.ts";
+import { openFreeze } from "./freeze.ts";
 import { type Commit, commitContainer } from "./own-images.ts";
 import type { SnapshotManifest } from "./snapshot-store.ts";
 
@@ -128,7 +128,7 @@ async function whileFrozen<Result>(
       `The sandbox cannot be paused while it is copied (${freeze.complaint}). Files that are being written may be inconsistent.`,
     );
   }
-  return await work(); // awaited here, because the work must end before the freeze is disposed
+  return await work(); // awaited, so that the work ends before the freeze is disposed
 }
 
 /** Packs the in-memory folders, and the kept folders that our process cannot copy faithfully; returns the packed paths. */

@@ -3,10 +3,10 @@ import { messageOf } from "../../../lib/errors.ts";
 import { listNames } from "../../../lib/files/unless-missing.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { SandboxStore } from "../lifecycle/sandbox-record.ts";
-import { replacedFolder } from "../operations/create-sandbox-from-seed.ts";
-import { removeFolder } from "../operations/operation.ts";
-import { recoverOperations } from "../operations/recover.ts";
 import type { ReclaimReport, ReclaimRow } from "../reclaim/reclaim.ts";
+import { removeFolder } from "../recovery/operation.ts";
+import { recoverOperations } from "../recovery/recover.ts";
+import { replacedFolder } from "../restore/create-sandbox-from-seed.ts";
 import { parseReplacedTime } from "../spec/sandbox-names.ts";
 import { pruneImages, pruneSnapshots } from "./prune-snapshots.ts";
 

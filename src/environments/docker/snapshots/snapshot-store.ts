@@ -73,7 +73,8 @@ export async function loadManifests(store: SandboxStore): Promise<SnapshotManife
 /** Returns the snapshot with that id or name; the error suggests the most similar one. */
 export async function requireSnapshot(store: SandboxStore, word: string): Promise<SnapshotManifest> {
   const all = await loadManifests(store);
-  const found = all.find(({ id, name }) => id === word || name === word);
+  // Snapshots without a name have an empty one.
+  const found = all.find(({ id, name }) => id === word || (name !== "" && name === word));
   if (found !== undefined) return found;
   const near = findClosest(
     word,

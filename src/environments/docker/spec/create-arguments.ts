@@ -28,7 +28,7 @@ export interface CreateCall {
 const CLIENT_NAMES =
   /^(DOCKER_.*|BUILDKIT_.*|CONTAINERS?_.*|PODMAN_.*|XDG_.*|SSH_.*|SSL_.*|LD_.*|GO.*|HOME|PATH|TMPDIR|.*_PROXY)$/i;
 
-/** Whether the variable would change the behaviour of the client if it were in the client's environment. */
+/** Whether the client itself reads this environment variable. */
 export function affectsClient(name: string): boolean {
   return CLIENT_NAMES.test(name);
 }

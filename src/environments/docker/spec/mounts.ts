@@ -1,7 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, resolve } from "node:path";
 import { AppError, errnoOf } from "../../../lib/errors.ts";
-import { isEngineSocket } from "../engine/engine-sockets.ts";
+import { isEngineSocket } from "../engine/socket-paths.ts";
 
 export const ALLOW_SOCKET_HINT =
   "Remove it, or set terminal.docker_allow_engine_socket to true if commands may control this machine.";

@@ -19,7 +19,7 @@ describeWith("docker", "findOwnMounts", (service) => {
     ]);
   });
 
-  it("F29: returns undefined when the engine does not know our container, or Hermes does not run in one", {
+  it("F29: returns undefined when the engine does not list our container, or Hermes does not run in one", {
     timeout: 150_000,
   }, async () => {
     await using lab = await openDockerLab(service);

@@ -114,7 +114,7 @@ function invalid(path: TargetPath, reason: string): PatternInvalid {
   return {
     kind: "pattern-invalid",
     path,
-    message: `The pattern cannot be used: ${shorten(reason.trim(), REASON_CHARS)}`,
+    message: `The pattern cannot be used: ${shorten(reason.trim(), REASON_CHARS)}.`,
     hint: "Correct the pattern, or search for it as plain text.",
   };
 }

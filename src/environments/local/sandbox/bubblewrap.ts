@@ -6,7 +6,7 @@ import type { SandboxPlan } from "./plan-sandbox.ts";
 /** Where the sandbox finds the FIFOs of its channels. */
 export const CHANNELS_IN_SANDBOX = "/run/hermes";
 
-/** Some of these can be written by the user root even without capabilities, for the whole machine. */
+/** Root can write to some of these even without capabilities, and a change affects the whole machine. */
 const KERNEL_SETTINGS = ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"].map(
   (name) => `/proc/${name}`,
 );
@@ -44,8 +44,8 @@ export function bubblewrapCommand(
 const MAX_STARTS = 5;
 
 /**
- * Starts bubblewrap again if a mount was removed while it was changing the flags of all mounts, as when a container ends.
- * No command has run in the sandbox by then.
+ * Starts bubblewrap again if another program removed a mount while bubblewrap changed the flags of all mounts, for example
+ * because a container ended. No command has run in the sandbox by then.
  */
 export async function retryLostMounts<Result>(start: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
@@ -89,7 +89,7 @@ async function tryOnce(
 
 export const MISSING = "bubblewrap is not installed";
 
-/** The refusal in words. Commands never run without the sandbox instead. */
+/** Explains why the sandbox cannot be created. There is no fallback to running commands without it. */
 export function explainFailure(mode: string, reason: string): AppError {
   const [first = ""] = reason.trim().split("\n");
   return new AppError(

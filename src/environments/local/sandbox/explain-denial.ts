@@ -14,7 +14,7 @@ const NO_SOCKET =
   /cannot connect to the docker daemon|docker\.sock|podman\.sock|containerd\.sock|failed to connect to bus|authentication agent|no such file or directory.*\.sock/i;
 const MISSING = /no such file or directory|\bENOENT\b|cannot open|could not open/i;
 
-/** Watches the output of one command, and says afterwards what the sandbox probably refused. */
+/** Watches the output of one command for signs that the sandbox refused something. */
 export function createDenialWatch() {
   let seen: Uint8Array = new Uint8Array();
   return {
@@ -33,25 +33,25 @@ export function explainDenial(plan: SandboxPlan, output: string): string | undef
   const reasons = [
     READ_ONLY.test(output) && describeWritable(plan),
     (namesHidden || REFUSED.test(output)) &&
-      "Credentials, the files of Hermes, and rights of other users are not available in it.",
+      "Credentials, the files of Hermes, and permissions of other users are not available in it.",
     !plan.hasNetwork && NO_NETWORK.test(output) && "It has no network.",
     NO_PROCESS.test(output) && "It sees only its own processes.",
     NO_SOCKET.test(output) && "Sockets of container engines, ssh-agent and D-Bus are hidden in it.",
     plan.mode === "strict" && MISSING.test(output) && "It hides your files outside the project.",
   ].filter((reason) => reason !== false);
   if (reasons.length === 0) return undefined;
-  return `This ran in the sandbox (terminal.local_sandbox: ${plan.mode}), which may be why it failed. ${reasons.join(" ")} ${describeWayOut(plan)}`;
+  return `This ran in the sandbox (terminal.local_sandbox: ${plan.mode}), which may be why it failed. ${reasons.join(" ")} ${describeAlternatives(plan)}`;
 }
 
 export function describeWritable({ writable, workspace }: SandboxPlan): string {
   const folders = writable.length === 0 ? "" : `${writable.join(", ")} and `;
-  const tooMuch = writable.includes(workspace)
+  const reason = writable.includes(workspace)
     ? ""
     : ` ${workspace} is not writable, because it contains your home folder or the files of Hermes; start Hermes in the folder of a project.`;
-  return `It can write only in ${folders}temporary folders; hooks and settings of git and of editors stay as they are.${tooMuch}`;
+  return `It can write only in ${folders}temporary folders; hooks and settings of git and of editors are read-only.${reason}`;
 }
 
-function describeWayOut({ mode, hasNetwork }: SandboxPlan): string {
+function describeAlternatives({ mode, hasNetwork }: SandboxPlan): string {
   const network =
     mode === "workspace" && !hasNetwork ? "; terminal.local_sandbox_network turns the network on" : "";
   return `If the task needs it, use the tool terminal with outside_sandbox: true, which asks the user. The user can allow a folder with \`hermes config set terminal.local_sandbox_writable '["FOLDER"]'\`${network}.`;

@@ -4,7 +4,7 @@ import { CREDENTIAL_PATHS } from "../../../lib/files/credential-paths.ts";
 import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 import type { Mount } from "./mounts.ts";
 
-/** Relative to the home of the user: more files with secrets, and folders with sockets that control other programs. */
+/** Paths below the user's home: files with secrets, and folders with sockets that control other programs. */
 const IN_HOME = [
   ...CREDENTIAL_PATHS,
   ".npmrc",
@@ -24,7 +24,7 @@ const IN_HOME = [
 ];
 const SYSTEM_SECRETS = /^(?:g?shadow-?|sudoers|sudoers\.d)$/;
 const HOST_KEY = /^ssh_host_.*_key$/;
-/** Sockets below /run and the temporary folders are hidden with these folders. */
+/** The flags of a listening socket in /proc/net/unix. */
 const LISTENING = "00010000";
 
 /** Credentials of the user and of the system. */
@@ -35,7 +35,7 @@ export async function findCredentials(userHome: string): Promise<Mount[]> {
   return (await Promise.all(paths.map(hide))).flat();
 }
 
-/** Sockets on which programs listen, such as those of container engines, wherever they are. */
+/** Hides sockets on which programs listen, such as those of container engines, except those that are hidden already. */
 export async function findSockets(isCovered: (path: string) => boolean): Promise<Mount[]> {
   const table = await unlessMissing(readFile("/proc/net/unix", "utf8"));
   const paths = (table ?? "").split("\n").flatMap((line) => {
@@ -47,7 +47,7 @@ export async function findSockets(isCovered: (path: string) => boolean): Promise
   return (await Promise.all(open.map(hide))).flat();
 }
 
-/** The mount that hides a path; none if nothing is there. A link keeps its name and leads to what is hidden. */
+/** The mount that hides a path; none for a missing path. Of a link, the target is hidden. */
 export async function hide(path: string): Promise<Mount[]> {
   // A path that we may not inspect is not accessible in the sandbox either.
   const real = await realpath(path).catch(() => undefined);

@@ -9,7 +9,7 @@ import { bubblewrapCommand, probeSandbox } from "./bubblewrap.ts";
 import { createDenialWatch, explainDenial } from "./explain-denial.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 import { type RepositoryWatch, watchRepositories } from "./repository-watch.ts";
-import { openSandboxFolder } from "./sandbox-files.ts";
+import { openSandboxFolder } from "./sandbox-folder.ts";
 import { type SandboxHub, startHub } from "./sandbox-hub.ts";
 import { sandboxVariables } from "./sandbox-variables.ts";
 
@@ -19,18 +19,18 @@ export interface LocalSandboxParts {
   readonly variables: Readonly<Record<string, string>>;
   readonly hermesHomes: readonly [root: string, profile: string];
   readonly cwd: string;
-  /** Receives what a person has to know; the model gets it with the result of a command. */
+  /** Receives notices for the user; the model gets the same notices with the result of a command. */
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
 export interface LocalSandbox extends AsyncDisposable {
   /** Starts a shell in the sandbox; the first one creates the sandbox. */
   transport(signal: AbortSignal): Promise<Transport>;
-  /** The environment of these shells, which explains what the sandbox has refused. */
+  /** Combines the environments inside and outside the sandbox into one that explains refusals. */
   guard(inside: Environment, outside: Environment): Environment;
 }
 
-/** What the sandbox would be, and why this machine cannot create it, if so. Leaves no files behind. */
+/** Plans the sandbox and checks whether this machine can create it. Leaves no files behind. */
 export async function inspectSandbox(
   parts: LocalSandboxParts,
   signal: AbortSignal,
@@ -93,18 +93,16 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
   }
 
   const reported = new Set<string>();
-  /** Names each new file that other programs would obey once. */
+  /** Reports each new file that other programs would obey, once. */
   function reportCreated(): string[] {
     const created = (plan?.absent ?? []).filter((path) => !reported.has(path) && existsSync(path));
-    for (const path of created) {
-      reported.add(path);
-      onNotice(
-        `A command in the sandbox has created ${path}, which programs outside obey: look at it first.`,
-      );
-    }
-    return created.map(
-      (path) => `${path} is new. Programs outside the sandbox obey it: tell the user to look at it first.`,
+    const notices = created.map(
+      (path) =>
+        `A command in the sandbox created ${path}, which programs outside the sandbox obey. The user should inspect it before running them.`,
     );
+    for (const path of created) reported.add(path);
+    for (const notice of notices) onNotice(notice);
+    return notices;
   }
 
   let opening: Promise<unknown> = Promise.resolve();
@@ -136,8 +134,8 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
           const found = await removeForbidden(plan?.forbidden ?? []);
           const removed = [...new Set([...removedBetween.splice(0), ...found])];
           const reason = plan && result.exitCode !== 0 ? watch.explain(plan) : undefined;
-          const planted = repositories?.takeFindings() ?? [];
-          const added = [...removed, ...reportCreated(), ...planted, ...(reason ? [reason] : [])];
+          const findings = repositories?.takeFindings() ?? [];
+          const added = [...removed, ...reportCreated(), ...findings, ...(reason ? [reason] : [])];
           return added.length === 0 ? result : { ...result, notices: [...result.notices, ...added] };
         },
         get busy() {
@@ -156,7 +154,7 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
   };
 }
 
-/** Removes these files as soon as they appear: background commands create them when no command ends. */
+/** Removes these files as soon as they appear, because a background command can create them at any time. */
 function watchForbidden(
   paths: readonly string[],
   onRemoved: (notices: readonly string[]) => void,
@@ -174,7 +172,7 @@ function watchForbidden(
   };
 }
 
-/** Removes files that would make git, outside the sandbox, run what a command has chosen. */
+/** Removes files with which a command could make git outside the sandbox run another program. */
 async function removeForbidden(paths: readonly string[]): Promise<string[]> {
   const removed: string[] = [];
   for (const path of paths) {
@@ -183,9 +181,7 @@ async function removeForbidden(paths: readonly string[]): Promise<string[]> {
       () => false, // nearly always because it does not exist
     );
     if (isRemoved)
-      removed.push(
-        `The sandbox removed ${path}, because it would change which hooks and settings git obeys.`,
-      );
+      removed.push(`The sandbox removed ${path}, because it would change which hooks and settings git uses.`);
   }
   return removed;
 }

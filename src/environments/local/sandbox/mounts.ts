@@ -1,10 +1,10 @@
 import { dirname } from "node:path";
 
-/** What commands in the sandbox find at a path. Everything else is what the machine has there, read-only. */
+/** What commands in the sandbox find at a path. All other paths show the machine's files, read-only. */
 export type Mount =
-  /** An empty folder that nobody may open. */
+  /** An empty folder without permissions. */
   | { readonly kind: "hidden-folder"; readonly path: string }
-  /** An empty file that nobody may open. */
+  /** An empty file without permissions. */
   | { readonly kind: "hidden-file"; readonly path: string }
   /** A file or folder of the machine, by default the one at the path. */
   | { readonly kind: "read" | "write"; readonly path: string; readonly source?: string };
@@ -15,8 +15,8 @@ export function isWithin(path: string, folder: string): boolean {
 }
 
 /**
- * Mounts for the folders between a writable folder and what is protected in it. A folder that only contains a mount point could
- * be renamed, and another one be put in its place.
+ * Mounts for the folders between a writable folder and the protected paths in it. Without them, a command could rename such a
+ * folder and put another one in its place; a mount point cannot be renamed.
  */
 export function pinParents(mounts: readonly Mount[]): Mount[] {
   const byPath = new Map(mounts.map((mount) => [mount.path, mount]));
@@ -26,14 +26,14 @@ export function pinParents(mounts: readonly Mount[]): Mount[] {
     for (; folder !== "/" && !byPath.has(folder); folder = dirname(folder))
       between.push({ kind: "write", path: folder });
     const around = byPath.get(folder);
-    // Files of a temporary folder are elsewhere on the machine.
+    // The files of a temporary folder are stored elsewhere, so it has no protected paths.
     return around?.kind === "write" && around.source === undefined ? between : [];
   });
 }
 
 /**
- * The arguments of bubblewrap for these mounts. A folder comes before what lies below it, whatever their order here; of two
- * mounts at one path, the later counts. `blank` is the file that stands for hidden files.
+ * The arguments of bubblewrap for these mounts. Parent folders come first, in whatever order the mounts are given; of two
+ * mounts at one path, the last one applies. `blank` is the file that replaces hidden files.
  */
 export function mountArguments(mounts: readonly Mount[], blank: string): string[] {
   const byPath = new Map(mounts.map((mount) => [mount.path, mount]));
@@ -48,7 +48,7 @@ export function mountArguments(mounts: readonly Mount[], blank: string): string[
       if (kind === "hidden-file") return ["--ro-bind", blank, path];
       return [kind === "read" ? "--ro-bind" : "--bind", mount.source ?? path, path];
     }),
-    // Only now, because bubblewrap creates the mount points of visible folders in them.
+    // Last, because bubblewrap creates the mount points of visible folders in them.
     ...hidden.flatMap((path) => ["--remount-ro", path]),
   ];
 }

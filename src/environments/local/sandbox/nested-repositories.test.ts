@@ -25,15 +25,15 @@ async function openProject() {
   return { project, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
-/** What a watch tells after commands have done this. */
+/** The findings of a watch after a change by commands. */
 async function findingsAfter(project: string, change: () => void): Promise<string[]> {
-  const told: string[] = [];
+  const reported: string[] = [];
   const guarded = await findNestedRepositories(project);
   {
-    await using _watch = watchRepositories([project], guarded, (text) => told.push(text));
+    await using _watch = watchRepositories([project], guarded, (text) => reported.push(text));
     change();
   }
-  return told;
+  return reported;
 }
 
 test("agent K8: repositories below a project are found, and neither links nor installed packages are followed", async () => {
@@ -71,26 +71,26 @@ test.each<readonly [string, (repository: string) => void, string]>([
     (path) => writeFileSync(join(path, "commondir"), "../../evil\n"),
     "takes its settings from another folder",
   ],
-])("agent K8: a new repository with %s is told to the person", async (_, plant, words) => {
+])("agent K8: a new repository with %s is reported to the user", async (_, plant, words) => {
   await using lab = await openProject();
   const repository = join(lab.project, "nest", ".git");
-  const told = await findingsAfter(lab.project, () => {
+  const reported = await findingsAfter(lab.project, () => {
     git("init", "-q", join(lab.project, "nest"));
     plant(repository);
   });
-  expect(told).toEqual([expect.stringContaining(`${repository}, which ${words}`)]);
+  expect(reported).toEqual([expect.stringContaining(`${repository}, which ${words}`)]);
 });
 
-test("agent K8: a clone, a work tree, a submodule and what existed before are not told", async () => {
+test("agent K8: a clone, a work tree, a submodule and repositories that existed before are not reported", async () => {
   await using lab = await openProject();
   const { project } = lab;
   git("init", "-q", join(project, "old"));
   appendFileSync(join(project, "old", ".git", "config"), "[core]\n\tpager = less\n");
-  const told = await findingsAfter(project, () => {
+  const reported = await findingsAfter(project, () => {
     git("clone", "-q", project, join(project, "clone"));
     git("-C", project, "worktree", "add", "-q", join(project, "tree"));
     git("-C", project, "submodule", "--quiet", "add", join(project, "clone"), "module");
     mkdirSync(join(project, "empty", ".git"), { recursive: true });
   });
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 
-/** A larger project is searched only in part; what lies deeper than its packages is rarely a repository. */
+/** A larger project is searched only in part. */
 const MAX_FOLDERS = 20_000;
 const MAX_DEPTH = 12;
 const AT_ONCE = 16;
@@ -19,7 +19,7 @@ export async function findNestedRepositories(project: string): Promise<string[]>
     for (let at = 0; at < folders.length && left > 0; at += AT_ONCE) {
       const batch = folders.slice(at, at + AT_ONCE);
       left -= batch.length;
-      // A folder may have been removed or closed meanwhile.
+      // The folder may have been removed or made unreadable meanwhile.
       const listings = batch.map((folder) => readdir(folder, { withFileTypes: true }).catch(() => []));
       for (const [index, entries] of (await Promise.all(listings)).entries()) {
         const folder = batch[index] ?? "";
@@ -45,8 +45,8 @@ const ORDINARY_SETTINGS: readonly RegExp[] = [
 ];
 
 /**
- * What git runs or obeys in a repository that a clone or `git init` would not have; undefined if there is nothing. `main` is
- * the repository of the project, which other guards protect.
+ * Describes what git would run or obey in a repository and neither a clone nor `git init` creates; undefined if there is
+ * nothing. `main` is the repository of the project, which is guarded separately.
  */
 export async function findPlantedCode(repository: string, main: string): Promise<string | undefined> {
   const entries = await unlessMissing(readdir(repository).catch(unlessFolder));
@@ -78,7 +78,7 @@ function unlessFolder(error: unknown): "a file" {
   throw error;
 }
 
-/** The keys of a configuration, without the names of its subsections. A line that cannot be read is its own key. */
+/** The keys of a configuration, without the names of its subsections. A line that cannot be parsed counts as a key. */
 function listSettings(config: string): string[] {
   let section = "";
   const keys: string[] = [];

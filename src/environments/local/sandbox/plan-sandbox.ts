@@ -10,7 +10,7 @@ import { guardProject, type ProjectGuards } from "./project-guards.ts";
 export interface SandboxFacts {
   readonly options: TerminalOptions;
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** The home of the profile and the one with all profiles. */
+  /** The home of the profile, and the root home. */
   readonly hermesHomes: readonly string[];
   /** The folder that commands start in. */
   readonly cwd: string;
@@ -29,16 +29,16 @@ export interface SandboxPlan extends Omit<ProjectGuards, "mounts"> {
   readonly mounts: readonly Mount[];
   /** The folders of the machine that commands may change. */
   readonly writable: readonly string[];
-  /** The project, or the folder that is not writable because it is too much: the home folder or a parent of it. */
+  /** The project. It is read-only if it contains the home folder or the files of Hermes. */
   readonly workspace: string;
   readonly hidden: readonly string[];
 }
 
 /** Temporary folders of the machine, which hold files and sockets of other programs. */
 const TEMPORARY = ["/tmp", "/var/tmp"];
-/** With `strict`, what is usually not part of the system. */
+/** Folders with personal files, which `strict` hides. */
 const PERSONAL = ["/home", "/root", "/Users", "/mnt", "/media", "/srv", "/var/www", "/var/lib", "/var/spool"];
-/** Links of the system into /run, without which names cannot be resolved or programs not be found. */
+/** Paths in /run that the system needs to resolve host names and to find programs. */
 const NEEDED_IN_RUN = ["/etc/resolv.conf", "/run/current-system", "/run/opengl-driver"];
 
 export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
@@ -47,15 +47,15 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
   const userHome = await real(variables["HOME"] || homedir());
   const hermesHomes = await Promise.all(facts.hermesHomes.map(real));
   const workspace = await findWorkspace(await real(facts.cwd), userHome);
-  const isTooMuch = isWithin(userHome, workspace) || hermesHomes.some((home) => isWithin(home, workspace));
+  const containsHome = isWithin(userHome, workspace) || hermesHomes.some((home) => isWithin(home, workspace));
   const named = options.local_sandbox_writable.map((path) => expand(path, userHome));
   const allowed = (await Promise.all(named.map(ifPresent))).flat();
-  const writable = [...new Set([...(isTooMuch ? [] : [workspace]), ...allowed])];
+  const writable = [...new Set([...(containsHome ? [] : [workspace]), ...allowed])];
   const guards = await Promise.all(writable.map(guardProject));
   const own = variables["TMPDIR"] === undefined ? [] : [await real(variables["TMPDIR"])];
   const temporaryFolders = [...TEMPORARY, ...own.filter((path) => !isWithin(workspace, path))];
   const covered = ["/run", "/dev", ...temporaryFolders, ...writable];
-  // A home below a temporary folder would be hidden with it.
+  // A home below a temporary folder would otherwise be hidden with it.
   const homes =
     mode === "workspace" && temporaryFolders.some((path) => isWithin(userHome, path)) ? [userHome] : [];
   const isShown = (path: string): boolean =>
@@ -95,20 +95,20 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
   };
 }
 
-/** The repository that a folder belongs to, or the folder itself. The home folder is never the project of a folder in it. */
+/** The repository that a folder belongs to, or the folder itself. A repository at the home folder is not the project of folders in it. */
 async function findWorkspace(cwd: string, userHome: string): Promise<string> {
   for (let folder = cwd; folder !== "/" && folder !== userHome; folder = dirname(folder))
     if (await unlessMissing(stat(join(folder, ".git")))) return folder;
   return cwd;
 }
 
-/** The folders with programs in a hidden home, each with the libraries beside it. */
+/** The folders of programs on the PATH, each with its neighbouring libraries: a hidden home may contain some of them. */
 async function findTools(path: string): Promise<string[]> {
   const folders = path.split(":").filter((folder) => /^\/.*\/bin$/.test(folder));
   return (await Promise.all(folders.map((folder) => ifPresent(dirname(folder))))).flat();
 }
 
-/** The first program of that name on the PATH that no sandboxed command could have put there. */
+/** The first program of that name on the PATH that no sandboxed command could have created. */
 async function findProgram(name: string, path: string, writable: readonly string[]): Promise<string> {
   for (const folder of path.split(":").filter((entry) => entry.startsWith("/"))) {
     const program = join(folder, name);
@@ -116,7 +116,7 @@ async function findProgram(name: string, path: string, writable: readonly string
     if (found !== undefined && ![folder, found].some((one) => writable.some((open) => isWithin(one, open))))
       return program;
   }
-  return join("/usr/bin", name); // starting it fails, and that is the reason for the refusal
+  return join("/usr/bin", name); // starting it fails, and the refusal reports that failure
 }
 
 async function ifPresent(path: string): Promise<string[]> {

@@ -5,7 +5,7 @@ import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 import { isWithin, type Mount } from "./mounts.ts";
 import { findNestedRepositories } from "./nested-repositories.ts";
 
-/** Files and folders of a project that programs outside the sandbox run or obey. */
+/** Files and folders of a project that configure or start programs outside the sandbox. */
 const OBEYED = [
   ".hermes",
   ".vscode",
@@ -26,9 +26,9 @@ const MODULES_DEPTH = 3;
 /** What stays read-only in a writable project: hooks and settings of git, and files that other programs obey. */
 export interface ProjectGuards {
   readonly mounts: readonly Mount[];
-  /** Files that would redirect git to other settings, and that did not exist when the sandbox was created. */
+  /** Files that would redirect git to other settings and did not exist when the sandbox was created; they are removed. */
   readonly forbidden: readonly string[];
-  /** Files that other programs would obey, and that did not exist: many tools create them, so that is only reported. */
+  /** Missing files that other programs would obey. Many tools create such files, so a new one is only reported. */
   readonly absent: readonly string[];
   /** The folder `.git` if it does not exist; bubblewrap creates it as a mount point. */
   readonly placeholder: string | undefined;
@@ -36,7 +36,7 @@ export interface ProjectGuards {
   readonly nested: readonly string[];
 }
 
-/** Finds what has to stay read-only, so that no command can place code that runs outside later. */
+/** Finds what must stay read-only, so that no command can plant code that later runs outside the sandbox. */
 export async function guardProject(project: string): Promise<ProjectGuards> {
   const paths = OBEYED.map((name) => join(project, name));
   const obeyed = await Promise.all(paths.map(readOnlyIfPresent));
@@ -54,11 +54,11 @@ export async function guardProject(project: string): Promise<ProjectGuards> {
   };
 }
 
-/** A file leads to a repository of a submodule or a work tree, which is guarded where it is. */
+/** A `.git` file points to the repository of a submodule or a work tree, which is guarded at its own path. */
 async function guardNested(path: string): Promise<Pick<ProjectGuards, "mounts" | "forbidden"> | undefined> {
   const found = await unlessMissing(lstat(path));
   if (found?.isFile()) return { mounts: [{ kind: "read", path }], forbidden: [] };
-  // Without this file it is no repository yet: a command may complete it, which the watch of repositories finds.
+  // Without this file it is not a repository yet. If a command completes it, the repository watch reports it.
   const isRepository =
     found !== undefined && (await unlessMissing(lstat(join(path, "config")))) !== undefined;
   return isRepository ? guardRepository(path) : undefined;
@@ -68,7 +68,7 @@ async function guardGit(project: string): Promise<Omit<ProjectGuards, "absent" |
   const path = join(project, ".git");
   const found = await unlessMissing(lstat(path));
   const isEmpty = found?.isDirectory() && (await readdir(path)).length === 0;
-  // An empty folder is what an earlier sandbox has left, if its process was killed.
+  // An earlier sandbox leaves an empty folder if its process was killed.
   if (found === undefined || isEmpty)
     return { mounts: [{ kind: "hidden-folder", path }], forbidden: [], placeholder: path };
   if (found.isSymbolicLink())
@@ -86,7 +86,7 @@ async function guardGit(project: string): Promise<Omit<ProjectGuards, "absent" |
   return { mounts: [...guarded.mounts, file], forbidden, placeholder: undefined };
 }
 
-/** A repository stays writable, because a commit writes everywhere in it, except for hooks and settings. */
+/** Makes hooks and settings read-only. The rest stays writable, because a commit writes everywhere in a repository. */
 async function guardRepository(repository: string): Promise<Pick<ProjectGuards, "mounts" | "forbidden">> {
   const hooks = join(repository, "hooks");
   const config = join(repository, "config");
@@ -94,17 +94,17 @@ async function guardRepository(repository: string): Promise<Pick<ProjectGuards, 
   const isPlain = async (path: string): Promise<boolean> =>
     (await unlessMissing(lstat(path)))?.isSymbolicLink() === false;
   if (!(await unlessMissing(lstat(hooks)))) await mkdir(hooks);
-  // Where a link leads, the mounts below it would be made too.
-  const leadsAway = (await unlessMissing(lstat(modules)))?.isSymbolicLink() === true;
-  if (leadsAway || !(await isPlain(hooks)) || !(await isPlain(config)))
+  // Mounts below a link would be created at its target.
+  const isLinkedAway = (await unlessMissing(lstat(modules)))?.isSymbolicLink() === true;
+  if (isLinkedAway || !(await isPlain(hooks)) || !(await isPlain(config)))
     return { mounts: [{ kind: "read", path: repository }], forbidden: [] };
   const redirections = ["commondir", "config.worktree"].map((name) => join(repository, name));
   const [commonFolder = ""] = redirections;
   if (await unlessMissing(lstat(commonFolder)))
     throw new AppError(
       "sandbox-refused",
-      `${commonFolder} redirects git to hooks and settings elsewhere. A background command may have created it.`,
-      { hint: "Look at it and delete it before you run git here: only linked work trees have such a file." },
+      `${commonFolder} redirects git to hooks and settings in another folder. A background command may have created it.`,
+      { hint: "Inspect and delete it before you run git here: only linked work trees have such a file." },
     );
   return {
     mounts: [
@@ -124,7 +124,7 @@ async function guardHooksPath(repository: string, config: string): Promise<Mount
   const project = dirname(repository);
   const named = /^\s*hooksPath\s*=\s*"?([^"\n]+?)"?\s*$/im.exec(await readFile(config, "utf8"))?.[1];
   if (named === undefined) return [];
-  const path = resolve(project, named.replace(/\/_$/, "")); // husky keeps the hooks beside its folder `_`
+  const path = resolve(project, named.replace(/\/_$/, "")); // husky keeps the hooks in the parent of its folder `_`
   const folder = await unlessMissing(realpath(path));
   return folder !== undefined && isWithin(folder, project) ? readOnlyIfPresent(folder) : [];
 }
@@ -142,7 +142,7 @@ async function guardModules(folder: string, depth: number): Promise<Mount[]> {
   return (await Promise.all(mounts)).flat();
 }
 
-/** The repository of a linked work tree. Only a repository that names this work tree in turn is trusted. */
+/** The repository of a linked work tree. It is trusted only if it refers back to this work tree. */
 async function findMainRepository(
   file: string,
 ): Promise<{ readonly repository: string; readonly folder: string } | undefined> {
@@ -161,7 +161,7 @@ async function findMainRepository(
 
 async function readOnlyIfPresent(path: string): Promise<Mount[]> {
   const found = await unlessMissing(lstat(path));
-  // A mount cannot cover a symbolic link; what it leads to is protected where it is.
+  // A mount cannot cover a symbolic link; its target is protected at its own path.
   return found === undefined || found.isSymbolicLink() ? [] : [{ kind: "read", path }];
 }
 

@@ -53,7 +53,7 @@ test.each([
   },
 );
 
-test("agent K9: a mount that goes away while the sandbox is created, as when a container ends, is no refusal", async () => {
+test("agent K9: the sandbox starts although a mount disappears meanwhile, for example because a container ends", async () => {
   const temp = await tempFolder();
   onTestFinished(() => temp[Symbol.asyncDispose]());
   const bwrap = temp.file("bwrap");
@@ -75,7 +75,7 @@ exec "$@"
   expect(hub.isOpen).toBe(true);
 });
 
-test("a folder is mounted before what lies below it, and the last mount at a path counts", () => {
+test("a folder is mounted before the paths below it, and the last mount at a path applies", () => {
   const mounts: Mount[] = [
     { kind: "read", path: "/a/b/c" },
     { kind: "hidden-folder", path: "/a" },
@@ -88,7 +88,7 @@ test("a folder is mounted before what lies below it, and the last mount at a pat
   );
 });
 
-test("agent K9: without bubblewrap the refusal says how to install it", async () => {
+test("agent K9: without bubblewrap the refusal names the package to install", async () => {
   const parts = { sandbox: ["/nowhere/bwrap"], mkfifo: "mkfifo", mode: "workspace", env: {}, channels: "/" };
   await expect(startHub(parts, new AbortController().signal)).rejects.toMatchObject({
     code: "local-sandbox-unavailable",

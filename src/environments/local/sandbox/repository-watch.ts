@@ -1,20 +1,20 @@
 import { join } from "node:path";
 import { findNestedRepositories, findPlantedCode } from "./nested-repositories.ts";
 
-/** A command may remove or close a repository while it is being looked at. */
+/** A command may remove a repository, or make it unreadable, during the search. */
 const unlessGone = (): undefined => undefined;
 
 export interface RepositoryWatch extends AsyncDisposable {
-  /** Searches for new repositories beside the next command, and says what was found until now. */
+  /** Returns the new findings and starts another search, which runs while the next command does. */
   takeFindings(): string[];
 }
 
-/** A search takes at most this share of the time. */
+/** Searching takes at most this share of the time. */
 const SEARCH_SHARE = 0.05;
 
 /**
- * Searches the projects for repositories that commands have created, and whose hooks or settings would run programs outside
- * the sandbox. `onFound` gets each finding once; the last search is part of disposing.
+ * Searches the projects for repositories that commands created and whose hooks or settings would run programs outside the
+ * sandbox. `onFound` receives each finding once. Disposing searches a last time.
  */
 export function watchRepositories(
   projects: readonly string[],
@@ -23,7 +23,7 @@ export function watchRepositories(
 ): RepositoryWatch {
   const known = new Set(guarded);
   const reported = new Set<string>();
-  const untold: string[] = [];
+  const unread: string[] = [];
   let searching: Promise<void> | undefined;
   let mayStartAt = 0;
 
@@ -32,11 +32,11 @@ export function watchRepositories(
     for (const project of projects)
       for (const path of await findNestedRepositories(project)) {
         if (known.has(path) || reported.has(path)) continue;
-        const planted = await findPlantedCode(path, join(project, ".git")).catch(unlessGone);
-        if (planted === undefined) continue; // checked again, because a command may change it later
+        const problem = await findPlantedCode(path, join(project, ".git")).catch(unlessGone);
+        if (problem === undefined) continue; // checked again, because a command may change it later
         reported.add(path);
-        const text = `A command in the sandbox has created ${path}, which ${planted}. Git outside the sandbox would obey it, also when it runs in a folder above: look at it first.`;
-        untold.push(text);
+        const text = `A command in the sandbox created ${path}, which ${problem}. Git outside the sandbox would obey it, even in a parent folder. The user should inspect it before running git.`;
+        unread.push(text);
         onFound(text);
       }
     const endedAt = performance.now();
@@ -49,7 +49,7 @@ export function watchRepositories(
         searching = search().finally(() => {
           searching = undefined;
         });
-      return untold.splice(0);
+      return unread.splice(0);
     },
     async [Symbol.asyncDispose]() {
       await searching;

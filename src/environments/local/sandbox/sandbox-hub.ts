@@ -34,8 +34,8 @@ const CLOSE_WITHIN_MS = 2_000;
 const MKFIFO_WITHIN_MS = 10_000;
 
 /**
- * Fields: ID. Connects a shell with its FIFOs and reports its start and its end on 4. Closes 4 in the shell, so that no
- * command can report anything.
+ * Argument: ID. Connects a shell with its FIFOs and reports its start and its end on descriptor 4, which is closed in the
+ * shell, so that no command can fake a report.
  */
 const CHANNEL = `
 cd / # a folder that always exists
@@ -46,8 +46,8 @@ printf 'exited %s %s\\n' "$1" "$?" >&4
 `;
 
 /**
- * The program that a sandbox runs. A shell starts background processes with INT and QUIT ignored unless it has job control,
- * and then Ctrl-C would do nothing in the commands of a channel.
+ * The program that a sandbox runs. A shell without job control starts background processes with INT and QUIT ignored, and
+ * then Ctrl-C would have no effect on the commands of a channel.
  */
 const HUB = `
 if [ -n "$BASH_VERSION" ]; then set -m; __run=; else __run='env --default-signal=INT,QUIT setsid'; fi
@@ -66,7 +66,7 @@ interface Opening {
   onExited(code: number): void;
 }
 
-/** Starts bubblewrap. Throws `local-sandbox-unavailable`, in words, if this machine cannot create the sandbox. */
+/** Starts bubblewrap. Throws `local-sandbox-unavailable` with the reason if this machine cannot create the sandbox. */
 export function startHub(parts: HubParts, signal: AbortSignal): Promise<SandboxHub> {
   return retryLostMounts(() => openHub(parts, signal));
 }
@@ -119,7 +119,7 @@ async function openHub(
       stream.once("close", () => {
         openStreams--;
         if (openStreams > 0) return;
-        finish(null); // if the hub has died, nothing else reports the end
+        finish(null); // if the hub has died, only this reports the end
         events.emit("close", exitCode, null);
       });
     void ended.then(() => {
@@ -179,8 +179,8 @@ async function waitUntilReady(
 }
 
 /**
- * Creates the FIFOs of a channel and opens our ends. An open FIFO needs a process at its other end: until the shell has
- * opened its ends, we hold them too. `release` gives them up.
+ * Creates the FIFOs of a channel and opens our ends. An open FIFO needs a process at its other end, so we also hold the
+ * shell's ends until the shell has opened them; `release` closes ours.
  */
 async function openFifos(
   { channels, mkfifo, env }: Pick<HubParts, "channels" | "mkfifo" | "env">,
@@ -197,9 +197,9 @@ async function openFifos(
     AbortSignal.timeout(MKFIFO_WITHIN_MS),
   );
   if (created.exitCode !== 0)
-    throw new AppError("channel-unopened", `No channel into the sandbox could be made: ${created.stderr}`);
+    throw new AppError("channel-unopened", `Cannot open a channel into the sandbox: ${created.stderr}`);
   const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
-  // In this order none of the calls waits or fails, although the shell has not opened its ends yet.
+  // In this order no call blocks or fails, although the shell has not opened its ends yet.
   const held = [openSync(paths.in, O_RDONLY | O_NONBLOCK)];
   const stdin = openSync(paths.in, O_WRONLY | O_NONBLOCK);
   const stdout = openSync(paths.out, O_RDONLY | O_NONBLOCK);

@@ -1,17 +1,17 @@
-/** Variables that lead to sockets and sessions of other programs. */
+/** Variables with the addresses of sockets and sessions of other programs. */
 const CONNECTIONS =
   /^(?:SSH_AUTH_SOCK|SSH_AGENT_PID|GPG_AGENT_INFO|DBUS_.*|DOCKER_HOST|DOCKER_CONTEXT|CONTAINER_HOST|CONTAINERD_ADDRESS|KUBECONFIG|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|TMUX|STY|VSCODE_IPC_.*)$/;
 const SECRETS =
   /(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|_DSN|DATABASE_URL)$/i;
 
-/** Inside, temporary files and caches are in a folder of the sandbox: the real caches stay as they are. */
+/** Temporary files and caches are in a folder of the sandbox, so that commands cannot change the real caches. */
 const FOLDERS = {
   TMPDIR: "/tmp",
   XDG_CACHE_HOME: "/tmp/.cache",
   npm_config_cache: "/tmp/.cache/npm",
 };
 
-/** The variables of sandboxed commands: without secrets, unless the user passes them on by name. */
+/** The variables of sandboxed commands; secrets are removed unless the user names them in `env_passthrough`. */
 export function sandboxVariables(
   variables: Readonly<Record<string, string>>,
   passthrough: readonly string[],

@@ -11,8 +11,8 @@ import type { OutboundPart } from "../../platform.ts";
 import { isAuthentic } from "./authentication.ts";
 import { whyAutomatic } from "./automatic-mail.ts";
 import { open } from "./email-platform.ts";
-import { newWords } from "./new-words.ts";
 import { emailOptions } from "./options.ts";
+import { stripQuotedText } from "./strip-quoted-text.ts";
 
 const signal = new AbortController().signal;
 
@@ -415,6 +415,6 @@ describe("the new words of a mail", () => {
     ["Text\n\n-----Original Message-----\nFrom: Bot\nOld", "Text"],
     ["-- ", "--"],
   ])("%j", (text, words) => {
-    expect(newWords(text)).toBe(words);
+    expect(stripQuotedText(text)).toBe(words);
   });
 });

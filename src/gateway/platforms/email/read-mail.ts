@@ -5,8 +5,8 @@ import { shorten } from "../../../lib/text/shorten.ts";
 import type { InboundAttachment, InboundMessage } from "../../platform.ts";
 import { isAuthentic } from "./authentication.ts";
 import { whyAutomatic } from "./automatic-mail.ts";
-import { newWords } from "./new-words.ts";
 import type { EmailOptions } from "./options.ts";
+import { stripQuotedText } from "./strip-quoted-text.ts";
 
 /** A mail as the server stores it. */
 export interface StoredMail {
@@ -48,7 +48,7 @@ export async function readMail(
   const [parent] = messageIds(email.inReplyTo);
   const root = messageIds(email.references)[0] ?? parent ?? id;
   const subject = shorten((email.subject ?? "").replace(/\s+/g, " ").trim(), 300);
-  const words = newWords(email.text ?? (await textOfHtml(email.html, signal)));
+  const words = stripQuotedText(email.text ?? (await textOfHtml(email.html, signal)));
   const isFirst = parent === undefined && subject !== "" && !words.startsWith("/");
   return {
     message: {

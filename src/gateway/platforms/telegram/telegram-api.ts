@@ -1,6 +1,6 @@
 import { Api, GrammyError, HttpError } from "grammy/web";
 import { messageOf } from "../../../lib/errors.ts";
-import { listCaFiles, openHttpClient, readProxySettings } from "../../../lib/http/http.ts";
+import { listCaFiles, openHttpClient, readProxySettings } from "../../../lib/http/http-client.ts";
 import type { HttpResponse } from "../../../lib/http/http-exchange.ts";
 import { openDeadline } from "../../../lib/time/deadline.ts";
 import { PlatformFailure } from "../../platform.ts";

@@ -1,6 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
 import { messageOf } from "../../../lib/errors.ts";
-import { type HttpClient, listCaFiles, openHttpClient, readProxySettings } from "../../../lib/http/http.ts";
+import {
+  type HttpClient,
+  listCaFiles,
+  openHttpClient,
+  readProxySettings,
+} from "../../../lib/http/http-client.ts";
 import { isTooDeep } from "../../../lib/text/json-depth.ts";
 import { openDeadline } from "../../../lib/time/deadline.ts";
 import {

@@ -65,7 +65,7 @@ function findClosers(tokens: readonly CodeToken[]): ReadonlyMap<number, number> 
   return closers;
 }
 
-/** The first argument as far as it is literal: strings that are joined, with unknown text for everything else. */
+/** The first argument: its literal strings joined, with unknown text in place of everything else. */
 export function firstArgument(tokens: readonly CodeToken[]): string {
   let depth = 0;
   let text = "";
@@ -79,7 +79,7 @@ export function firstArgument(tokens: readonly CodeToken[]): string {
   return text;
 }
 
-/** The commands that a call could run: its first argument, and all its strings as words. */
+/** The commands that a call could run: its first argument, and all its strings as the words of one command. */
 export function commandsOf({ tokens }: CodeCall): readonly string[] {
   const words = stringsOf(tokens);
   return words.length > 1 ? [firstArgument(tokens), quoteWords(words)] : [firstArgument(tokens)];

@@ -9,11 +9,11 @@ export type CodeSource =
 
 interface Interpreter {
   readonly language: CodeLanguage;
-  /** Options whose value is code, alone or at the end of a group of short options. */
+  /** Options whose value is code. A short one may end a group of options. */
   readonly code: RegExp;
-  /** Options that take the next word as their value. */
+  /** Options that take the next argument as their value. */
   readonly valued: RegExp;
-  /** Options that make it run a module or print something, instead of running a program. */
+  /** Options with which it runs a module or prints something instead of reading a program. */
   readonly other: RegExp;
 }
 
@@ -65,8 +65,11 @@ const INTERPRETERS: readonly (readonly [RegExp, Interpreter])[] = [
   ],
 ];
 
-/** The language of a program, if it is an interpreter with inline code that we read. */
+const ANY_INTERPRETER = new RegExp(INTERPRETERS.map(([pattern]) => pattern.source).join("|"));
+
+/** The interpreter with this name, if its inline code can be inspected. */
 export function findInterpreter(name: string): Interpreter | undefined {
+  if (!ANY_INTERPRETER.test(name)) return undefined;
   return INTERPRETERS.find(([pattern]) => pattern.test(name))?.[1];
 }
 

@@ -21,7 +21,7 @@ export function modulesLoadedBy(code: string, language: CodeLanguage, folder: st
   return found.slice(0, MAX_MODULES).map((path) => join(folder, path));
 }
 
-/** The files that an interpreter loads because of its options, or under a name without its ending. */
+/** The files that an interpreter loads because of its arguments, which may omit the ending of a name. */
 export function modulesInArguments(
   args: readonly string[],
   language: CodeLanguage,

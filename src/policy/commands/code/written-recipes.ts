@@ -6,12 +6,12 @@ import { locate } from "../sensitive-paths.ts";
 
 const MAKEFILES = ["GNUmakefile", "makefile", "Makefile"];
 const SCRIPT_RUNNERS = /^(?:npm|pnpm|yarn|bun)$/;
-/** Options of package managers that take the next word as their value. */
+/** Options of package managers that take the next argument as their value. */
 const RUNNER_OPTIONS = /^(?:-C|-w|--prefix|--workspace|--cwd|--dir|--filter)$/;
 const RUN_VERBS = /^(?:run|run-script|rum|urn)$/;
 const OWN_SCRIPTS: Readonly<Record<string, string>> = { t: "test", tst: "test" };
 
-/** Shell commands that `make` or a package manager reads from a file which the session has written. */
+/** The shell commands that `make` or a package manager would run from a file that the session has written. */
 export function recipesRunBy(
   { name, args, cwd }: Invocation,
   contentOf: NonNullable<CommandFacts["contentOf"]>,
@@ -29,7 +29,7 @@ export function recipesRunBy(
   return script === undefined ? [] : readScripts(contentOf(join(folder, "package.json")) ?? "{}", script);
 }
 
-/** The lines of all recipes, with make's own variables as those of a shell. */
+/** The lines of all recipes, with variables of make rewritten as variables of a shell. */
 function readMakefile(text: string): readonly string[] {
   const lines = [...text.matchAll(/^\t[@+-]*(.*(?:\\\n.*)*)/gm)].map(([, line = ""]) => line);
   return lines.map((line) => line.replace(/\$\((\w+)\)/g, "$$$1").replaceAll("$$", "$"));
@@ -42,6 +42,6 @@ function readScripts(text: string, script: string): readonly string[] {
       .map((key) => scripts?.[key])
       .filter((value) => typeof value === "string");
   } catch {
-    return []; // the package manager will report the mistake
+    return []; // the package manager will report the error
   }
 }

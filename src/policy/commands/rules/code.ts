@@ -8,16 +8,16 @@ import type { Match } from "../command-classes.ts";
 import { originOf } from "../fetched-files.ts";
 import { sedExecution, sedScripts } from "../launched-texts.ts";
 import { locate } from "../sensitive-paths.ts";
-import type { ClassRule, RuleContext } from "./rule.ts";
+import type { ClassRule, RuleContext } from "./class-rule.ts";
 
 const EFFECTS = {
   "remote-code": "runs code that it downloads",
   "decoded-code": "runs code that another program decodes or generates",
 } as const;
-/** A shell that reads from these programs reads a file or a text that is part of the command. */
+/** Programs that print a file or a text of the command. A shell that reads their output runs no hidden code. */
 const PLAIN_SOURCES = ["cat", "echo", "printf", "tee", "head", "tail"];
 
-/** Code that the text of the command does not show. */
+/** Running code that the command does not show. */
 export const checkHiddenCode: ClassRule = (invocation, context) => {
   const { name, args, program, cwd } = invocation;
   const ran = program.includes("/") ? context.fetched.get(locate(program, cwd)) : undefined;
@@ -45,7 +45,7 @@ export const checkHiddenCode: ClassRule = (invocation, context) => {
   return source.kind === "file" ? checkFile(source.path, invocation, context) : undefined;
 };
 
-/** Whether a program other than a shell runs lines that it reads as commands. */
+/** Whether a program other than a shell runs the lines of its input as commands. */
 function runsLines({ name, args, texts, input }: Invocation): boolean {
   if (/^g?sed$/.test(name)) return sedScripts(texts).some((script) => sedExecution(script) !== undefined);
   if (input.length > 0) return false;
@@ -59,16 +59,16 @@ function runsLines({ name, args, texts, input }: Invocation): boolean {
   return isBare || (source?.kind === "text" && /^(?:\{\}|%|@|_)$/.test(source.text));
 }
 
-/** Programs whose name the text does not show. */
+/** Running a program whose name the command does not show. */
 export const checkUnknownProgram: ClassRule = ({ naming, args }) => {
   if (naming === "text") return undefined;
   const hides = naming === "computed" || (removesTree(args, naming === "pattern") && args.some(isOperand));
   return hides
-    ? { class: "unknown-program", effect: "runs a program whose name only appears when it runs" }
+    ? { class: "unknown-program", effect: "runs a program whose name is computed at run time" }
     : undefined;
 };
 
-/** Whether the words would make `rm` remove folders; many programs have an option `-r`, but few have `-rf`. */
+/** Whether `rm` with these arguments would remove folders. Many programs have an option `-r`, but few have `-rf`. */
 function removesTree(args: readonly string[], isDisguised: boolean): boolean {
   const isRecursive = hasOption(args, /^-[a-zA-Z]*[rR][a-zA-Z]*$|^--recursive$/);
   return isRecursive && (isDisguised || hasOption(args, /^-[a-zA-Z]*f[a-zA-Z]*$|^--force$/));

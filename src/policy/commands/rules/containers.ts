@@ -1,10 +1,10 @@
 import { hasOption, operandsOf, subcommandOf, valuesOfOption } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
 import { judgeRead, locate } from "../sensitive-paths.ts";
-import type { ClassRule, RuleContext } from "./rule.ts";
+import type { ClassRule, RuleContext } from "./class-rule.ts";
 
 export const ENGINES = /^(?:docker|podman|nerdctl|docker-compose|podman-compose)$/;
-/** Options of the engine itself that take the next word as their value. */
+/** Options of the engine itself that take the next argument as their value. */
 export const ENGINE_OPTIONS =
   /^(?:-[HcflpP]|--(?:host|context|config|log-level|tlscacert|tlscert|tlskey|connection|url|root|runroot|file|project-name|project-directory|profile|env-file|ansi|progress))$/;
 const MANAGED =
@@ -15,7 +15,7 @@ const COMPOSE_LOSS = /^(?:-[a-zA-Z]*v[a-zA-Z]*|--volumes|--rmi(?:=.*)?)$/;
 const MACHINE_FOLDERS =
   /^\/(?:etc|proc|sys|dev|boot|root|usr|var|var\/lib\/docker|home|Users)?$|\/(?:docker|podman|containerd|crio)\.sock$/;
 
-/** Containers, images and volumes. */
+/** Changes of containers, images and volumes, and containers with access to the machine. */
 export const checkContainers: ClassRule = ({ name, args, cwd }, context) => {
   if (!ENGINES.test(name)) return undefined;
   if (hasOption(args, /^--help$/)) return undefined;
@@ -28,7 +28,7 @@ export const checkContainers: ClassRule = ({ name, args, cwd }, context) => {
   if (verb === "push") return { class: "publish", effect: "publishes an image" };
   const isUpdate = /^(?:scale|update|reset|remove|leave)$/.test(verb) && !isGroup;
   const isCompose = own.verb === "compose" || name.endsWith("-compose");
-  // Compose starts the containers of a project again; only their volumes and images are lost.
+  // Compose can create the containers of a project again. Only lost volumes and images matter.
   if (isCompose && COMPOSE_VERBS.test(verb) && !hasOption(rest, COMPOSE_LOSS)) return undefined;
   if (ENDING_VERBS.test(verb) && !isUpdate)
     return { class: "container-control", effect: `stops or removes containers or their data (${verb})` };
@@ -81,7 +81,7 @@ function checkRun(
   return undefined;
 }
 
-/** Options before the image; the words after the image are for the container. */
+/** The options before the image. What follows the image is for the container. */
 function optionsOfRun(rest: readonly string[]): readonly string[] {
   const [image] = operandsOf(
     rest,

@@ -1,6 +1,6 @@
 import type { Match } from "../command-classes.ts";
 import { findSqlLoss } from "../sql.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const SQL_CLIENTS =
   /^(?:psql|pgcli|mysql|mariadb|mycli|sqlite3?|litecli|duckdb|clickhouse(?:-client)?|cockroach|sqlcmd|isql|usql|cqlsh|sqlplus|bq|wrangler|turso|prisma)$/;
@@ -23,7 +23,7 @@ const RESET_TASKS: readonly (readonly [RegExp, RegExp])[] = [
   [/^(?:mix)$/, /^ecto\.(?:drop|reset)\b/],
 ];
 
-/** SQL and its tools. */
+/** Commands that drop or empty databases. */
 export const checkDatabases: ClassRule = ({ name, args, texts, input }) => {
   if (SQL_CLIENTS.test(name)) {
     for (const text of [...texts, ...input]) {
@@ -38,10 +38,10 @@ export const checkDatabases: ClassRule = ({ name, args, texts, input }) => {
     return destroys("empties a Redis database");
   if (name === "pg_restore" && args.some((word) => /^(?:-c|--clean)$/.test(word)))
     return destroys("drops what is in a database before it restores");
+  const tasks = RESET_TASKS.filter(([program]) => program.test(name));
+  if (tasks.length === 0) return undefined;
   const line = args.slice(0, 12).join(" ").slice(0, MAX_LINE_LENGTH);
-  return RESET_TASKS.some(([program, task]) => program.test(name) && task.test(line))
-    ? destroys("drops or empties a database")
-    : undefined;
+  return tasks.some(([, task]) => task.test(line)) ? destroys("drops or empties a database") : undefined;
 };
 
 function destroys(effect: string): Match {

@@ -1,6 +1,6 @@
 import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const FORMATTERS = /^(?:mkfs|mkfs\..+|mke2fs|mkswap|mkdosfs|mkntfs|newfs|newfs_.+|mkudffs|bcache)$/;
 const PARTITIONERS =
@@ -13,7 +13,7 @@ function isPlainOperand(word: string): boolean {
   return !word.startsWith("if=") || /^if=\/dev\/(?:zero|u?random)$/.test(word);
 }
 
-/** Disks, disk images, and files that cannot be restored. */
+/** Writing disks and disk images, and erasing files so that they cannot be restored. */
 export const checkDisks: ClassRule = ({ name, args }) => {
   const writes = (effect: string): Match => ({ class: "disk-write", effect });
   if (args.length === 0 || hasOption(args, /^--(?:help|version)$/)) return undefined;

@@ -4,9 +4,9 @@ import { UNKNOWN } from "../../shell-reader/scope.ts";
 import { hasOption, operandsOf } from "../arguments.ts";
 import { isEnvTemplate, judgeRead, judgeWrite, locate } from "../sensitive-paths.ts";
 import { writtenBy } from "../written-files.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
-/** Programs whose words name files without showing their content, or are texts, not files. */
+/** Programs that do not print the content of files in their arguments, or whose arguments are not files. */
 const BLIND_PROGRAMS = new Set(
   `ls ll stat test [ file du df chmod chown mkdir rmdir touch cd pushd echo printf git gh ssh ssh-add ssh-keygen ssh-copy-id
   sftp mosh realpath readlink basename dirname which type export local declare alias set true : exit return kubectl helm
@@ -37,7 +37,10 @@ const PRINTERS_OF_SECRETS: Readonly<Record<string, RegExp>> = {
   op: /^(?:read|item)$/,
 };
 
-/** Changes of files outside the usual work in a project. */
+/** Programs with a verb that prints a token or a password. */
+const TOKEN_PRINTERS = new Set(["gh", "git", "kubectl", "gcloud", "aws", "docker-credential-desktop"]);
+
+/** Changing files outside the usual work in a project. */
 export const checkWrittenFiles: ClassRule = (invocation, { facts }) => {
   for (const path of writtenBy(invocation)) {
     const match = judgeWrite(path, invocation.cwd, facts);
@@ -50,7 +53,7 @@ export const checkWrittenFiles: ClassRule = (invocation, { facts }) => {
   return undefined;
 };
 
-/** `cp .env.example .env`: loses nothing as long as the target does not exist. */
+/** Whether it is `cp .env.example .env`, which loses nothing as long as the target does not exist. */
 function fillsTemplate({ name, args }: Invocation): boolean {
   const [source = "", , ...more] = operandsOf(args);
   return name === "cp" && more.length === 0 && isEnvTemplate(source);
@@ -69,6 +72,7 @@ export const checkCredentials: ClassRule = (invocation, { facts }) => {
   const printing = Object.hasOwn(PRINTERS_OF_SECRETS, name) ? PRINTERS_OF_SECRETS[name] : undefined;
   if (printing && args.some((word) => printing.test(word)))
     return { class: "credential-access", effect: "prints stored keys or passwords" };
+  if (!TOKEN_PRINTERS.has(name)) return undefined;
   const line = args.slice(0, 6).join(" ");
   if (
     (name === "gh" && /^auth token\b/.test(line)) ||
@@ -85,7 +89,7 @@ export const checkCredentials: ClassRule = (invocation, { facts }) => {
   return undefined;
 };
 
-/** The files that the words of a program may name for reading. */
+/** The arguments of a program that may be files which it reads. */
 export function filesReadBy(name: string, args: readonly string[]): readonly string[] {
   if (name === "find") {
     const { commands, roots } = parseFindArguments(args);
@@ -94,10 +98,11 @@ export function filesReadBy(name: string, args: readonly string[]): readonly str
   if (BLIND_PROGRAMS.has(name) || name === "") return [];
   const words =
     PATTERN_FIRST.has(name) && !args.some((word) => /^-[ef]/.test(word)) ? withoutPattern(args) : args;
-  // `-F file=@PATH`, `--data=@PATH`, `if=PATH`; identities of ssh programs are used and not shown.
-  const isIdentity = (at: number) => /^(?:scp|rsync|sftp)$/.test(name) && words[at - 1] === "-i";
+  // Paths in `-F file=@PATH`, `--data=@PATH` and `if=PATH` count too. Programs of ssh use an identity without showing it.
+  const isIdentity = (at: number) => words[at - 1] === "-i" && /^(?:scp|rsync|sftp)$/.test(name);
   return words.flatMap((word, at) => {
     if (isIdentity(at) || word.length > 4_096) return [];
+    if (word !== "" && !/[=@;\s]/.test(word)) return word;
     const path = word.slice(Math.max(word.lastIndexOf("="), word.lastIndexOf("@")) + 1).split(";")[0] ?? "";
     return (path === word ? [word] : [word, path]).filter(
       (candidate) => candidate !== "" && !/\s/.test(candidate),

@@ -1,8 +1,8 @@
 import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
-/** Options of git itself that take the next word as their value. */
+/** Options of git itself that take the next argument as their value. */
 export const GIT_OPTIONS = /^(?:-[Cc]|--(?:git-dir|work-tree|namespace|exec-path|super-prefix|config-env))$/;
 
 /** Git commands that lose work or rewrite history. */
@@ -69,7 +69,7 @@ function checkWork(verb: string, rest: readonly string[]): Match | undefined {
   }
 }
 
-/** Whether `git checkout` gets files: after `--`, with an option for files, or as words that can only be paths. */
+/** Whether `git checkout` restores files: after `--`, with an option for files, or if an operand can only be a path. */
 function discardsFiles(rest: readonly string[]): boolean {
   if (hasOption(rest, /^-(?:b|B|-orphan|-track|t|-detach)$/)) return false;
   const separator = rest.indexOf("--");

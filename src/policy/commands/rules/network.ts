@@ -5,17 +5,17 @@ import { hasOption, operandsOf, valuesOfOption } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
 import { isMetadataAddress } from "../metadata-address.ts";
 import { isSecretFile } from "../sensitive-paths.ts";
+import type { ClassRule, RuleContext } from "./class-rule.ts";
 import { isPersonal } from "./files.ts";
-import type { ClassRule, RuleContext } from "./rule.ts";
 
 const CLIENTS =
   /^(?:curl|wget|aria2c|http|https|xh|lynx|w3m|links|fetch|nc|ncat|netcat|socat|telnet|ping|ssh|openssl)$/;
-/** Programs that ask the network for a name, which can contain data. */
+/** Programs that look up names in the network. A name can contain data. */
 const NAME_CLIENTS = /^(?:dig|nslookup|host|drill|ping)$/;
 const RAW_CLIENTS = /^(?:nc|ncat|netcat|socat|telnet)$/;
 const ENVIRONMENT_PRINTERS = ["env", "printenv", "set", "export", "declare", "history"];
 const ARCHIVERS = ["tar", "zip", "cpio", "cat", "gzip", "7z", "find"];
-/** Programs whose output shows the files in their words. */
+/** Programs that print the content of the files in their arguments. */
 const READERS = [
   ...ARCHIVERS,
   ..."base64 base32 xxd od hexdump head tail grep sed awk sort jq openssl gpg bzip2 xz".split(" "),
@@ -23,13 +23,13 @@ const READERS = [
 const CLOUD_COPIERS = /^(?:aws|gsutil|gcloud|az|s3cmd|s5cmd|mc)$/;
 const SHELLS = ["sh", "bash", "zsh", "dash", "ksh"];
 
-/** Requests to the address that gives cloud machines their credentials. */
+/** Requests to a cloud's metadata service, which hands out the credentials of the machine. */
 export const checkMetadata: ClassRule = ({ name, args }) =>
   CLIENTS.test(name) && args.some(isMetadataAddress)
-    ? { class: "cloud-metadata", effect: "asks the cloud's metadata service" }
+    ? { class: "cloud-metadata", effect: "contacts the cloud's metadata service" }
     : undefined;
 
-/** Shells whose input and output another machine controls. */
+/** Giving another machine control of a shell. */
 export const checkRemoteShell: ClassRule = ({ name, args, files, upstream }) => {
   const isSocket = files.some(({ path }) => /^\/dev\/(?:tcp|udp)\//.test(path));
   const gives =
@@ -40,17 +40,17 @@ export const checkRemoteShell: ClassRule = ({ name, args, files, upstream }) => 
   return gives ? { class: "remote-shell", effect: "gives another machine a shell on this one" } : undefined;
 };
 
-/** A shell without a script, which reads commands and prints their output. */
+/** Whether the program is a shell that reads its commands from its input. */
 function isInteractive(shell: Invocation | undefined): boolean {
   return shell !== undefined && parseShellArguments(shell.name, shell.args)?.kind === "input";
 }
 
-/** Personal files, keys or the environment that leave the machine. */
+/** Sending personal files, keys or the environment to another machine. */
 export const checkUpload: ClassRule = (invocation, context) => {
   const { name, args, files, upstream } = invocation;
   const isSocket = files.some(({ path }) => /^\/dev\/(?:tcp|udp)\//.test(path));
   const sends = isSocket || sendsData(invocation);
-  // The unknown part of any word of a client, such as a header, may be what a substitution prints.
+  // Unknown text in an argument of a client, such as a header, may be the output of a substitution.
   if (!sends && !(CLIENTS.test(name) && args.some((word) => word.includes(UNKNOWN)))) return undefined;
   if (
     ENVIRONMENT_PRINTERS.some((printer) => isDump(upstream.find(printer))) ||

@@ -1,5 +1,5 @@
 import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const PRIVILEGED = new Set([
   "sudo",
@@ -37,7 +37,7 @@ export const checkPrivileges: ClassRule = ({ name, args }) => {
   return { class: "privileged", effect: "runs a program with the rights of another user" };
 };
 
-/** Permissions and owners of files. */
+/** Opening files to other users, and changing the owner of whole folders. */
 export const checkPermissions: ClassRule = ({ name, args }) => {
   if (name === "chmod") {
     const isOpen = args.some((word) => /^[0-7]?[0-7]?[0-7][2367]$/.test(word) || isOpenMode(word));
@@ -60,18 +60,23 @@ function isOpenMode(word: string): boolean {
   return word.split(",").some((part) => /^[ug]*[oa][ugoa]*[+=][rxXst]*w/.test(part));
 }
 
-/** Settings of the machine. */
+/** Changing settings of the machine. */
 export const checkSystemSettings: ClassRule = ({ name, args }) => {
-  if (hasOption(args, /^(?:--help|--version|-h)$/)) return undefined;
-  const lists =
-    (name === "mount" && operandsOf(args, /^-t$/).length === 0) ||
-    hasOption(args, /^(?:-L|-S|--list|--list-.*|status|-s|-v)$/);
-  if (SETTINGS_PROGRAMS.has(name) && !lists)
-    return { class: "system-settings", effect: "changes settings of the machine" };
   const verbs = Object.hasOwn(SETTING_VERBS, name) ? SETTING_VERBS[name] : undefined;
-  if (verbs && args.some((word) => verbs.test(word)))
-    return { class: "system-settings", effect: "changes settings of the machine" };
-  if (name === "defaults" && /^(?:write|delete)$/.test(subcommandOf(args).verb))
-    return { class: "system-settings", effect: "changes settings of macOS" };
-  return undefined;
+  const changes =
+    (SETTINGS_PROGRAMS.has(name) && !listsSettings(name, args)) ||
+    (verbs !== undefined && args.some((word) => verbs.test(word)));
+  const changesDefaults = name === "defaults" && /^(?:write|delete)$/.test(subcommandOf(args).verb);
+  if ((!changes && !changesDefaults) || hasOption(args, /^(?:--help|--version|-h)$/)) return undefined;
+  return {
+    class: "system-settings",
+    effect: `changes settings of ${changesDefaults ? "macOS" : "the machine"}`,
+  };
 };
+
+function listsSettings(name: string, args: readonly string[]): boolean {
+  return (
+    (name === "mount" && operandsOf(args, /^-t$/).length === 0) ||
+    hasOption(args, /^(?:-L|-S|--list|--list-.*|status|-s|-v)$/)
+  );
+}

@@ -1,6 +1,6 @@
 import { hasOption, operandsOf } from "../arguments.ts";
 import type { CommandClass } from "../command-classes.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 interface Verbs {
   readonly class: CommandClass;
@@ -10,20 +10,39 @@ interface Verbs {
   readonly effect: string;
 }
 
+const CHANGES_PACKAGE = "withdraws a package or changes how it is offered";
+const MANAGES_OWNERS = "manages who may publish a package";
+
 const TABLE: readonly Verbs[] = [
   {
     class: "publish",
     programs: /^(?:npm|pnpm|bun|lerna|changeset)$/,
-    verbs: /^(?:publish|unpublish|deprecate|dist-tag (?:add|rm)|owner|access|token|adduser)\b/,
+    verbs: /^publish\b/,
     effect: "publishes a package",
   },
   {
     class: "publish",
-    programs: /^yarn$/,
-    verbs: /^(?:publish|npm (?:publish|tag))\b/,
-    effect: "publishes a package",
+    programs: /^(?:npm|pnpm|bun|lerna|changeset)$/,
+    verbs: /^(?:unpublish|deprecate|dist-tag (?:add|rm))\b/,
+    effect: CHANGES_PACKAGE,
   },
-  { class: "publish", programs: /^cargo$/, verbs: /^(?:publish|yank|owner)\b/, effect: "publishes a crate" },
+  {
+    class: "publish",
+    programs: /^(?:npm|pnpm|bun|lerna|changeset)$/,
+    verbs: /^(?:owner|access)\b/,
+    effect: MANAGES_OWNERS,
+  },
+  {
+    class: "publish",
+    programs: /^(?:npm|pnpm|bun|lerna|changeset)$/,
+    verbs: /^(?:token|adduser)\b/,
+    effect: "manages sign-ins of a package registry",
+  },
+  { class: "publish", programs: /^yarn$/, verbs: /^(?:npm )?publish\b/, effect: "publishes a package" },
+  { class: "publish", programs: /^yarn$/, verbs: /^npm tag\b/, effect: CHANGES_PACKAGE },
+  { class: "publish", programs: /^cargo$/, verbs: /^publish\b/, effect: "publishes a crate" },
+  { class: "publish", programs: /^(?:cargo|gem)$/, verbs: /^yank\b/, effect: CHANGES_PACKAGE },
+  { class: "publish", programs: /^(?:cargo|gem)$/, verbs: /^owner\b/, effect: MANAGES_OWNERS },
   { class: "publish", programs: /^(?:twine|anaconda)$/, verbs: /^upload\b/, effect: "publishes a package" },
   {
     class: "publish",
@@ -37,7 +56,7 @@ const TABLE: readonly Verbs[] = [
     verbs: /^(?:publish|upload|pub publish)\b/,
     effect: "publishes a package",
   },
-  { class: "publish", programs: /^gem$/, verbs: /^(?:push|yank|owner)\b/, effect: "publishes a gem" },
+  { class: "publish", programs: /^gem$/, verbs: /^push\b/, effect: "publishes a gem" },
   {
     class: "publish",
     programs: /^(?:mvn|mvnw)$/,
@@ -53,8 +72,14 @@ const TABLE: readonly Verbs[] = [
   {
     class: "publish",
     programs: /^(?:dotnet|nuget)$/,
-    verbs: /^(?:nuget )?(?:push|delete)\b/,
+    verbs: /^(?:nuget )?push\b/,
     effect: "publishes a package",
+  },
+  {
+    class: "publish",
+    programs: /^(?:dotnet|nuget)$/,
+    verbs: /^(?:nuget )?delete\b/,
+    effect: CHANGES_PACKAGE,
   },
   {
     class: "publish",
@@ -72,14 +97,27 @@ const TABLE: readonly Verbs[] = [
     class: "publish",
     programs: /^(?:gh|glab)$/,
     verbs:
-      /^(?:release (?:create|delete|upload|edit)|repo (?:delete|archive|rename|edit|create)|secret (?:set|delete|remove)|variable (?:set|delete)|workflow (?:disable|enable)|ssh-key|gpg-key|auth (?:login|logout|setup-git|refresh)|gist create|issue delete|run delete|cache delete)\b/,
+      /^(?:release (?:create|delete|upload|edit)|repo (?:delete|archive|rename|edit|create)|workflow (?:disable|enable)|gist create|issue delete|run delete|cache delete)\b/,
     effect: "changes something that others see on the code host",
+  },
+  {
+    class: "publish",
+    programs: /^(?:gh|glab)$/,
+    verbs:
+      /^(?:secret (?:set|delete|remove)|variable (?:set|delete)|ssh-key|gpg-key|auth (?:login|logout|setup-git|refresh))\b/,
+    effect: "manages sign-ins, keys or secrets of a code host",
   },
   {
     class: "deploy",
     programs: /^(?:terraform|tofu|terragrunt|terramate)$/,
     verbs:
-      /^(?:run-all )?(?:apply|destroy|import|taint|untaint|state (?:rm|mv|push|replace-provider)|workspace delete|force-unlock)\b/,
+      /^(?:run-all )?(?:import|taint|untaint|state (?:rm|mv|push|replace-provider)|workspace delete|force-unlock)\b/,
+    effect: "changes what is recorded about infrastructure",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:terraform|tofu|terragrunt|terramate)$/,
+    verbs: /^(?:run-all )?(?:apply|destroy)\b/,
     effect: "changes infrastructure",
   },
   {
@@ -92,8 +130,14 @@ const TABLE: readonly Verbs[] = [
     class: "deploy",
     programs: /^(?:kubectl|k|oc|k3s)$/,
     verbs:
-      /^(?:delete|apply|create|replace|patch|scale|autoscale|drain|cordon|uncordon|edit|set|label|annotate|taint|run|expose|evict|rollout (?:restart|undo|pause|resume)|config (?:delete|unset|set)-?\w*|certificate|adm)\b/,
+      /^(?:delete|apply|create|replace|patch|scale|autoscale|drain|cordon|uncordon|edit|set|label|annotate|taint|run|expose|evict|rollout (?:restart|undo|pause|resume)|certificate|adm)\b/,
     effect: "changes a cluster",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:kubectl|k|oc|k3s)$/,
+    verbs: /^config (?:delete|unset|set)-?\w*\b/,
+    effect: "changes how clusters are reached",
   },
   {
     class: "deploy",
@@ -120,14 +164,14 @@ const TABLE: readonly Verbs[] = [
       /^(?:vercel|now|netlify|fly|flyctl|railway|render|firebase|wrangler|surge|gh-pages|cap|kamal|dokku|heroku|cf|platform|shopify|eas|fastlane)$/,
     verbs:
       /^(?:deploy|publish|up|promote|rollback|destroy|apps?[: ]destroy|delete|remove|rm|--prod|releases|secret|pg:(?:reset|killall)|ps:(?:restart|scale|stop)|config:(?:set|unset)|submit|app deploy|theme push|hosting:disable|prod\w*)\b/,
-    effect: "deploys or removes an application",
+    effect: "deploys, changes or removes an application",
   },
   {
     class: "deploy",
     programs: /^aws$/,
     verbs:
       /^(?:s3 (?:rm|rb|mv)|s3 sync .*|[\w-]+ (?:delete|terminate|stop|reboot|remove|deregister|disable|put|update|create|modify|run|revoke|detach|purge|start|attach|reset|restore)-[\w-]+|cloudformation deploy|lambda invoke|ssm send-command)/,
-    effect: "changes cloud resources",
+    effect: "changes cloud resources or runs something there",
   },
   {
     class: "deploy",
@@ -146,19 +190,20 @@ const TABLE: readonly Verbs[] = [
     class: "deploy",
     programs: /^vault$/,
     verbs: /^(?:kv )?(?:delete|destroy|put|write|operator|secrets|policy|token|lease)\b/,
-    effect: "changes a secret store",
+    effect: "administers a secret store",
   },
 ];
+const ANY_PROGRAM = new RegExp(TABLE.map(({ programs }) => programs.source).join("|"));
 const VALUED =
   /^(?:-[nCcf]|-chdir|--(?:profile|region|namespace|context|kubeconfig|cluster|project|registry|prefix|dir|cwd|filter|repo|output|query|config|directory|subscription|resource-group|output-format))$/;
 const REHEARSALS = /^(?:--dry-?run(?:=(?!none)\w*)?|--check|--noop|-h|--help|--list-tasks|--syntax-check)$/i;
 
 const MAX_LINE_LENGTH = 1_000;
 
-/** Everything that other people or running systems see. */
+/** Changes that other people or running systems see. */
 export const checkPublishing: ClassRule = ({ name, args }) => {
+  if (!ANY_PROGRAM.test(name) || hasOption(args, REHEARSALS)) return undefined;
   const rows = TABLE.filter(({ programs }) => programs.test(name));
-  if (rows.length === 0 || hasOption(args, REHEARSALS)) return undefined;
   const operands = operandsOf(args, VALUED).slice(0, 12);
   if (
     name === "gh" &&

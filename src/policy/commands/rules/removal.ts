@@ -9,18 +9,18 @@ import { unwrapCommand } from "../../shell-reader/programs/unwrap-command.ts";
 import { UNKNOWN } from "../../shell-reader/scope.ts";
 import { hasOption, operandsOf } from "../arguments.ts";
 import type { CommandFacts, Match } from "../command-classes.ts";
-import { isRebuildable, mayBeOutput } from "../rebuildable.ts";
+import { isRebuildable, mayBeOutput } from "../rebuildable-paths.ts";
 import { locate } from "../sensitive-paths.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const REMOVERS = new Set(["rm", "grm", "srm", "unlink", "shred", "trash", "rimraf", "del-cli"]);
-/** A script that removes what it is given: `rm "$1"`, `rm -f -- "$@"`. */
+/** A script that removes its arguments: `rm "$1"`, `rm -f -- "$@"`. */
 const REMOVER_IN_SCRIPT = /(?:^|[;&|({\s])(?:\/\S{0,40}\/)?(?:rm|unlink|shred|srm|trash)\s[^;&|\n]{0,200}\$/;
 const RECURSIVE_REMOVERS = new Set(["rimraf", "del-cli", "trash"]);
 const EVERYTHING = /^[.*?]*\*[.*?]*$/;
 const MAX_PATTERN_LENGTH = 20;
 
-/** Removal of folders and of many files at once. */
+/** Removing folders, or many files at once. */
 export const checkRemoval: ClassRule = (invocation, { facts }) => {
   const { name } = invocation;
   if (REMOVERS.has(name)) return checkRemover(invocation, facts);
@@ -49,7 +49,7 @@ function checkRemover(invocation: Invocation, facts: CommandFacts): Match | unde
     // The operands come from elsewhere, for example from xargs.
     const find = upstream.find("find");
     if (find && isHarmlessSearch(find, parseFindArguments(find.args), facts)) return undefined;
-    return { class: "recursive-removal", effect: "removes folders that the text does not name" };
+    return { class: "recursive-removal", effect: "removes folders that the command does not name" };
   }
   const lost = operands.filter((path) => !isRebuildable(path, invocation, facts));
   const [first] = lost;
@@ -87,7 +87,7 @@ function isHarmlessSearch(invocation: Invocation, expression: FindExpression, fa
   return foundBy(expression).every((path) => isRebuildable(path, invocation, facts));
 }
 
-/** `… | xargs rm`: the removed files are known only when the command runs. */
+/** Checks `… | xargs rm`, whose files are known only when the command runs. */
 function checkList({ name, args, input, upstream }: Invocation, facts: CommandFacts): Match | undefined {
   const command = unwrapCommand(name, args);
   if (command?.kind !== "words" || !startsRemover(command.words) || input.length > 0) return undefined;

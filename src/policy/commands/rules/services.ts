@@ -1,7 +1,7 @@
 import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
-import { ownArguments, ownCommand } from "../own-program.ts";
-import type { ClassRule } from "./rule.ts";
+import { hermesCommand } from "../hermes-command.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const SYSTEMCTL_STOPS =
   /^(?:stop|restart|try-restart|reload-or-restart|kill|isolate|disable|mask|revert|set-default|edit|emergency|rescue|suspend|hibernate|daemon-reexec)$/;
@@ -9,7 +9,7 @@ const SYSTEMCTL_STARTS = /^(?:enable|reenable|link|preset|add-wants)$/;
 const SYSTEMCTL_OPTIONS =
   /^(?:-[HMtnospP]|--(?:host|machine|type|lines|output|state|property|signal|job-mode|root|kill-whom))$/;
 
-/** Services of the machine. */
+/** Stopping services of the machine, and making them start at boot. */
 export const checkServices: ClassRule = ({ name, args }) => {
   const stops = (): Match => ({ class: "service-control", effect: "stops, restarts or disables a service" });
   const starts = (): Match => ({ class: "scheduled-task", effect: "makes a service run at every start" });
@@ -48,7 +48,7 @@ export const checkServices: ClassRule = ({ name, args }) => {
   }
 };
 
-/** Commands that run later. */
+/** Scheduling commands that run later. */
 export const checkSchedules: ClassRule = ({ name, args, upstream, input }) => {
   const later = (effect: string): Match => ({ class: "scheduled-task", effect });
   if (name === "crontab")
@@ -64,7 +64,7 @@ export const checkSchedules: ClassRule = ({ name, args, upstream, input }) => {
   return undefined;
 };
 
-/** Kills of processes that are selected by a pattern. */
+/** Ending processes that are selected by a pattern. */
 export const checkKills: ClassRule = ({ name, args, upstream }) => {
   const kill = (effect: string): Match => ({ class: "process-kill", effect });
   if (name === "killall" || name === "killall5" || name === "skill")
@@ -89,7 +89,7 @@ export const checkKills: ClassRule = ({ name, args, upstream }) => {
   return undefined;
 };
 
-/** Names that processes of many programs have, and patterns that match nearly everything. */
+/** Names that many processes share, and patterns that match nearly everything. */
 const COMMON_NAMES =
   /^[^\w]*(?:node|nodejs|npm|npx|python[\d.]*|ruby|perl|php|java|deno|bun|go|sh|bash|zsh|fish|ssh|sshd|tmux|screen|code|docker|dockerd|chrome|chromium|firefox|electron|systemd|postgres|mysqld|redis-server|nginx)?[^\w]*$/i;
 const MIN_PATTERN_CHARS = 3;
@@ -109,47 +109,10 @@ function isForced(args: readonly string[]): boolean {
   );
 }
 
-/** Control of Hermes by its own agent. */
-export const checkAgentControl: ClassRule = ({ name, args }) => {
-  if (name !== "hermes") return undefined;
-  const [first = "", second = ""] = operandsOf(args, /^(?:-p|--profile)$/);
-  const controls =
-    /^(?:update|uninstall)$/.test(first) ||
-    (first === "gateway" && /^(?:stop|restart|uninstall|install)$/.test(second)) ||
-    (first === "config" && /^(?:set|unset|edit)$/.test(second)) ||
-    (first === "profile" && second === "delete") ||
-    (first === "approvals" && !/^(?:|list|show|classes|pending)$/.test(second)) ||
-    args.includes("--yolo");
-  return controls ? { class: "agent-control", effect: "changes or stops Hermes itself" } : undefined;
-};
-
-const OTHER_AGENTS =
-  /^(?:claude|codex|gemini|opencode|aider|goose|amp|cursor-agent|copilot|crush|qwen|openhands)$/;
-
-/** Another agent, whose calls this session does not decide about. */
-export const checkNestedAgents: ClassRule = (invocation) => {
-  const { name, args, remote } = invocation;
-  const own = ownArguments(invocation);
-  const starts = (): Match => ({ class: "nested-agent", effect: "starts another agent with its own rules" });
-  if (OTHER_AGENTS.test(name) && !remote)
-    return args.length > 0 &&
-      !/^(?:-v|-V|-h|--version|--help|help|update|doctor|mcp|config|login)$/.test(args[0] ?? "")
-      ? starts()
-      : undefined;
-  if (own === undefined || remote) return undefined;
-  const { noun = "", verb = "" } = ownCommand(invocation) ?? {};
-  const startsAgent =
-    hasOption(own, /^(?:-z|--oneshot|-q|--query|--query-file)(?:=|$)/) ||
-    (noun === "chat" && !hasOption(own, /^(?:-h|--help)$/)) ||
-    (noun === "kanban" && /^(?:daemon|dispatch)$/.test(verb)) ||
-    (noun === "sandbox" && /^(?:exec|shell|attach|jobs)$/.test(verb));
-  return startsAgent ? starts() : undefined;
-};
-
-/** The history of commands. */
+/** Removing traces: conversations, the history of commands, logs. */
 export const checkTraces: ClassRule = (invocation) => {
   const { name, args } = invocation;
-  const { noun, verb = "" } = ownCommand(invocation) ?? {};
+  const { noun, verb = "" } = hermesCommand(invocation) ?? {};
   if (noun === "sessions" && /^(?:delete|prune)$/.test(verb))
     return {
       class: "trace-removal",

@@ -2,10 +2,10 @@ import { UNKNOWN } from "../../shell-reader/scope.ts";
 import type { CommandFacts, Match } from "../command-classes.ts";
 import { locate, pathBelow } from "../sensitive-paths.ts";
 
-/** Variables that name code which other programs load or run at their start. */
+/** Variables that name code which programs load or run when they start. */
 const LOADING_VARIABLES =
   /^(?:LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|ENV|PROMPT_COMMAND|PYTHONSTARTUP|PYTHONHOME|PERL5OPT|PERL5DB|GCONV_PATH|GIT_EXEC_PATH|GIT_TEMPLATE_DIR)$/;
-/** Variables with options of an interpreter, some of which load code. */
+/** Variables with options for an interpreter. The patterns match options that load code. */
 const OPTION_VARIABLES: Readonly<Record<string, RegExp>> = {
   NODE_OPTIONS: /(?:^|\s)(?:-r|--(?:require|import|loader|experimental-loader))(?:[\s=]|$)/,
   RUBYOPT: /(?:^|\s)-[rI]/,
@@ -14,10 +14,10 @@ const OPTION_VARIABLES: Readonly<Record<string, RegExp>> = {
 };
 /** Variables with folders in which programs or libraries are searched. */
 const SEARCH_VARIABLES = /^(?:PATH|LD_LIBRARY_PATH|DYLD_(?:FALLBACK_)?LIBRARY_PATH)$/;
-/** Folders of the system, which only an administrator writes. */
+/** Folders of the system, in which only an administrator can write. */
 const SYSTEM_FOLDERS = /^\/(?:usr|bin|sbin|lib|lib64|opt|nix|snap|System|Library|home\/linuxbrew)(?:\/|$)/;
 
-/** Variables that make programs load code which their command does not name. */
+/** Variables that make programs load code which the command does not name. */
 export function checkVariables(
   variables: ReadonlyMap<string, readonly string[]>,
   cwd: string | undefined,
@@ -37,11 +37,11 @@ function loadsCode(name: string, value: string, cwd: string | undefined, facts: 
       .every((path) => SYSTEM_FOLDERS.test(path) || isPersonalFile(path, cwd, facts));
   if (Object.hasOwn(OPTION_VARIABLES, name)) return OPTION_VARIABLES[name]?.test(value) === true;
   if (!SEARCH_VARIABLES.test(name)) return false;
-  // A folder of the project or the home holds programs that the user has put there; one in /tmp may hold anybody's.
+  // The user has put the programs into a folder of the project or the home. In /tmp they may be anybody's.
   return value.split(":").some((folder) => folder !== "" && !isOwnFolder(folder, cwd, facts));
 }
 
-/** Whether a path is in the home of the user, but not in the project, whose files the agent writes. */
+/** Whether a path is in the home of the user but not in the project. The agent writes the files of the project. */
 function isPersonalFile(
   path: string,
   cwd: string | undefined,
@@ -59,7 +59,7 @@ function isPersonalFile(
 function isOwnFolder(folder: string, cwd: string | undefined, { home, cwd: project }: CommandFacts): boolean {
   if (folder.startsWith(UNKNOWN) || folder.startsWith("$") || SYSTEM_FOLDERS.test(folder)) return true;
   const absolute = locate(folder, cwd);
-  // The folder of the project itself holds no programs, but files that an agent may name like one.
+  // The top folder of a project normally contains no programs, but an agent may give a file the name of one.
   if (absolute === project) return false;
   if (pathBelow(absolute, project) !== undefined) return true;
   return home !== undefined && pathBelow(absolute, home) !== undefined;

@@ -1,14 +1,14 @@
 import { hasOption } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
-import type { ClassRule } from "./rule.ts";
+import type { ClassRule } from "./class-rule.ts";
 
 const FORCED = /^\/f$/i;
 
-/** Commands of Windows, including those from WSL and Git Bash. */
+/** Destructive commands of Windows, also from WSL and Git Bash. */
 export const checkWindows: ClassRule = ({ name, args, upstream }) => {
   const destroys = (effect: string): Match => ({ class: "windows-destruction", effect });
-  const program = name.replace(/\.exe$/, "");
-  const line = args.slice(0, 8).join(" ").toLowerCase();
+  const program = name.endsWith(".exe") ? name.slice(0, -".exe".length) : name;
+  const line = (): string => args.slice(0, 8).join(" ").toLowerCase();
   switch (program) {
     case "del":
     case "erase":
@@ -30,11 +30,11 @@ export const checkWindows: ClassRule = ({ name, args, upstream }) => {
     case "vssadmin":
     case "wbadmin":
     case "bcdedit":
-      return /\b(?:delete|resize|\/set|\/delete)/.test(line)
+      return /\b(?:delete|resize|\/set|\/delete)/.test(line())
         ? destroys("removes backups or changes how Windows starts")
         : undefined;
     case "reg":
-      return /^(?:delete|add|import)\b/.test(line) ? destroys("changes the registry") : undefined;
+      return /^(?:delete|add|import)\b/.test(line()) ? destroys("changes the registry") : undefined;
     case "taskkill":
       return hasOption(args, FORCED) ? destroys("kills processes forcibly") : undefined;
     case "stop-process":
@@ -50,7 +50,7 @@ export const checkWindows: ClassRule = ({ name, args, upstream }) => {
     case "invoke-expression":
       return ["iwr", "irm", "invoke-webrequest", "invoke-restmethod", "curl", "wget"].some((source) =>
         upstream.find(source),
-      ) || /download|iwr|irm|webrequest/.test(line)
+      ) || /download|iwr|irm|webrequest/.test(line())
         ? { class: "remote-code", effect: "runs code that it downloads" }
         : undefined;
     default:

@@ -1,4 +1,4 @@
-/** The words of the command that `xargs` starts for a known input; `command` is `args` without the options. */
+/** The words of the command that `xargs` starts for known input. `command` is `args` without the options of `xargs`. */
 export function expandXargs(
   command: readonly string[],
   args: readonly string[],
@@ -16,7 +16,7 @@ export function expandXargs(
   const word = args[option] ?? "";
   const mark = word === "-I" ? args[option + 1] : word.replace(/^-[Ii]|^--replace=?/, "") || "{}";
   if (!mark || items.length === 0) return command;
-  // After `-c`, and inside a longer word, the items are lines of a text for a shell.
+  // After `-c`, and inside a longer word, the items become lines of a text for a shell.
   return command.flatMap((part, at) =>
     part === mark && !/^-\w*c$/.test(command[at - 1] ?? "")
       ? items

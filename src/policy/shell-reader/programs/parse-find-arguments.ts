@@ -1,11 +1,11 @@
 import { UNKNOWN } from "../scope.ts";
 
-/** What a call of `find` does: which files it reaches, and what it runs on them. */
+/** A parsed call of `find`: which files it selects, and what it runs on them. */
 export interface FindExpression {
   readonly roots: readonly string[];
-  /** Whether a test selects files by name, age, owner and so on, so that not every file is reached. */
+  /** Whether tests such as name, age or owner restrict the selection. */
   readonly picks: boolean;
-  /** Name patterns of which every reached file matches one; empty if other tests select the files. */
+  /** Name patterns. Every selected file matches one of them; empty if other tests select the files. */
   readonly names: readonly string[];
   readonly deletes: boolean;
   /** The commands after -exec, -execdir, -ok and -okdir, with their `{}`. */
@@ -13,7 +13,7 @@ export interface FindExpression {
 }
 
 const OPERATORS = new Set([..."!(),", "-a", "-and", "-o", "-or", "-not"]);
-// Primaries that do not restrict which files are reached, with their number of arguments.
+// Primaries that do not restrict the selection, with their number of arguments.
 const UNRESTRICTIVE = new Map([
   ["-depth", 0],
   ["-d", 0],
@@ -62,7 +62,7 @@ export function parseFindArguments(args: readonly string[]): FindExpression {
   return { roots: roots.length > 0 ? roots : ["."], picks, names: namesOf(args), deletes, commands };
 }
 
-/** The patterns of `-name`, unless a negation or an alternative without a name lets other files through. */
+/** The patterns of `-name`; none if a negation or an alternative without a name selects other files too. */
 function namesOf(args: readonly string[]): readonly string[] {
   const names: string[] = [];
   for (const [at, word] of args.entries()) {

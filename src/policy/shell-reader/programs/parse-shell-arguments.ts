@@ -26,7 +26,7 @@ export function parseShellArguments(name: string, args: readonly string[]): Shel
   return { kind: "input" };
 }
 
-/** Whether a script operand means standard input, or a process substitution whose text may be known. */
+/** Whether a script operand is standard input or a process substitution, whose text may be known. */
 export function isStandardInput(operand: string | undefined): boolean {
   return (
     operand === "-" ||

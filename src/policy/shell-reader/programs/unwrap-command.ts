@@ -2,7 +2,7 @@
 interface Wrapper {
   /** One-letter options that take a value. */
   readonly valued?: string;
-  /** Long options that take the next word as their value. */
+  /** Long options that take the next argument as their value. */
   readonly valuedLong?: readonly string[];
   /** Number of words between the options and the command. */
   readonly operands?: number;
@@ -12,7 +12,7 @@ interface Wrapper {
   readonly inert?: RegExp;
   /** The option whose value a shell runs. */
   readonly text?: RegExp;
-  /** Whether its words are joined to one text that a shell runs. */
+  /** Whether its operands are joined to one text that a shell runs. */
   readonly joins?: boolean;
   /** Whether the command runs on another machine. */
   readonly remote?: boolean;
@@ -96,13 +96,13 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   ssh: { valued: "BbcDEeFIiJLlmOopQRSWw", operands: 1, joins: true, remote: true },
 };
 
-/** The loader of the system starts the program that it gets. */
+/** The dynamic loader of the system starts the program in its arguments. */
 const LOADER: Wrapper = { valuedLong: ["library-path", "preload", "audit", "argv0", "inhibit-rpath"] };
 
 export type UnwrappedCommand =
   | { readonly kind: "words"; readonly words: readonly string[]; readonly remote: boolean }
   | { readonly kind: "text"; readonly text: string; readonly remote: boolean }
-  /** Its words start no program, but it may read commands from standard input. */
+  /** Its arguments name no program, but it may read commands from standard input. */
   | { readonly kind: "bare"; readonly remote: boolean };
 
 /** Determines what a wrapper such as `sudo`, `env` or `ssh` starts; undefined for other programs. */

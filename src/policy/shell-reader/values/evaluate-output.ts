@@ -1,6 +1,6 @@
 import { parse } from "unbash";
 
-/** The output of a program if its arguments and input determine it; undefined for other programs. */
+/** The output of a program, if its arguments and input determine it. */
 export function evaluateOutput(
   name: string,
   args: readonly string[],
@@ -27,7 +27,7 @@ export function evaluateOutput(
     case "type":
       return locatedProgram(name, args);
     case "mktemp":
-      // The random part of the name does not matter, only that it is a new file or folder in /tmp.
+      // Only that it is a new file or folder in /tmp matters, not the random part of its name.
       return args.every((word) => /^-(?:[dqu]+|-directory|-quiet)$/.test(word))
         ? "/tmp/tmp.new\n"
         : undefined;
@@ -36,14 +36,14 @@ export function evaluateOutput(
   }
 }
 
-/** `which X`, `command -v X` and `type -P X` print a path of X; the name X is used in its place. */
+/** The output of `which X`, `command -v X` or `type -P X`: a path of X, for which the name X stands in. */
 function locatedProgram(name: string, args: readonly string[]): string | undefined {
   const searches = name === "which" || /^-[vpP]+$/.test(args[0] ?? "");
   const programs = args.filter((word) => !word.startsWith("-"));
   return searches && programs.length > 0 ? `${programs.join("\n")}\n` : undefined;
 }
 
-/** Approximates `printf` well enough to find commands: each directive takes one argument, the rest become lines. */
+/** Approximates `printf` well enough to find commands. Each directive takes one argument; the other arguments become lines. */
 function printf([format = "", ...values]: readonly string[]): string {
   const left = [...values].reverse();
   const text = decodeEscapes(format).replace(/%(?:%|[-+ #0-9.]*[a-zA-Z])/g, (directive) =>

@@ -1,10 +1,10 @@
 import type { Meter } from "../meter.ts";
 import { type Scope, UNKNOWN } from "../scope.ts";
 import type { Change, Piece, Script, Word } from "../syntax.ts";
-import { changeCase, removePart, replacePart, sliceValue } from "./change-value.ts";
+import { changeCase, removePart, replacePart, sliceValue } from "./parameter-operators.ts";
 
 export interface Expansion {
-  /** The fields that one word expands to: none for an empty variable, several for braces and lists. */
+  /** The fields that a word expands to: none for an empty variable, several for braces and lists. */
   readonly fields: readonly string[];
   /** Whether the word expands to more fields than are listed. */
   readonly isCut: boolean;
@@ -26,6 +26,12 @@ const MAX_FIELDS = 1_024;
  * several possible values give one field per value. Glob patterns are not expanded; unknown text becomes UNKNOWN.
  */
 export function expandWord(word: Word, expander: Expander): Expansion {
+  const [only] = word;
+  // Fast path: most words are one plain text.
+  if (word.length === 1 && only?.kind === "text" && (only.quoted || !/[{~]/.test(only.text))) {
+    expander.meter.step(2 + 2 * only.text.length);
+    return { fields: only.quoted || /\S/.test(only.text) ? [only.text] : [], isCut: false };
+  }
   const sequences = combine(parseBraces(word), expander.meter);
   const fields: string[] = [];
   for (const sequence of sequences.slice(0, MAX_FIELDS))
@@ -36,7 +42,7 @@ export function expandWord(word: Word, expander: Expander): Expansion {
   };
 }
 
-/** Turns unquoted `{a,b}` into choices; unmatched braces and braces without a comma stay text. */
+/** Turns unquoted `{a,b}` into choices. Unmatched braces and braces without a comma stay text. */
 function parseBraces(word: Word): readonly Part[] {
   if (!word.some((piece) => piece.kind === "text" && !piece.quoted && piece.text.includes("{"))) return word;
   const parts = word.flatMap((piece) =>
@@ -136,7 +142,7 @@ function join(sequence: readonly Piece[], expander: Expander): string[] {
   return fields;
 }
 
-/** What separates the fields of an unquoted value: whitespace, unless the text sets IFS. */
+/** The separator of fields in an unquoted value: whitespace, unless the text sets IFS. */
 export function separatorOf(scope: Scope): RegExp {
   const characters = scope.valuesOf("IFS")?.[0] ?? "";
   if (/^[ \t\n]*$/.test(characters) || characters.includes(UNKNOWN) || characters.length > 20)

@@ -2,7 +2,7 @@
 const INVISIBLE = /[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu;
 const CSI = "\u001b[";
 
-/** Normalizes a word to what a reader sees: no colour codes or invisible characters, full-width letters as ASCII. */
+/** Normalizes a word to what a reader sees: without colour codes and invisible characters, full-width letters as ASCII. */
 export function normalizeWord(text: string): string {
   if (/^[\x20-\x7e]*$/.test(text)) return text;
   return withoutColours(text).normalize("NFKC").replace(INVISIBLE, "");

@@ -5,7 +5,7 @@ import type { Command, Redirection, Script, Word } from "../syntax.ts";
 import { evaluateOutput } from "./evaluate-output.ts";
 import { type Expander, type Expansion, expandWord } from "./expand-word.ts";
 
-/** Determines what words expand to and what commands print, as far as possible without running anything. */
+/** Determines what words expand to and what commands print, as far as that is possible without running anything. */
 export class StaticEvaluator {
   readonly #meter: Meter;
 

@@ -1,5 +1,5 @@
 import { hasExited } from "../../../../board/dispatcher/live-dispatchers.ts";
-import type { BoardStats } from "../../../../board/operations/views/task-details.ts";
+import type { BoardStats } from "../../../../board/operations/views/board-stats.ts";
 import type { Board as StoredBoard } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import { withoutUndefined } from "../../../../lib/without-undefined.ts";

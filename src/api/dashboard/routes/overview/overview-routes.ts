@@ -52,9 +52,9 @@ export const overviewRoutes: readonly DashboardRoute[] = [
     summary: "Answer a question; `always` changes the settings and needs the scope admin",
     body: approvalReplySchema,
     answer: approvalSchema,
-    async handle({ params, body, login, disconnected }, { data }) {
+    async handle({ params, body, signIn, disconnected }, { data }) {
       const isAlways = body.verdict === "approved" && body.scope === "always";
-      if (isAlways && !login?.scopes.includes("admin"))
+      if (isAlways && !signIn?.scopes.includes("admin"))
         throw new ApiError(
           403,
           "scope_missing",

@@ -117,7 +117,7 @@ export const sessionRoutes: readonly DashboardRoute[] = [
     async handle(call, parts) {
       const source = await openSource(call, parts);
       const { id } = requireSession(call, source);
-      const output = source.store.runs().findOutput(id, call.params["call"] ?? "");
+      const output = source.store.facts().findOutput(id, call.params["call"] ?? "");
       if (output === undefined) throw new AppError("message-not-found", "This call has no output.");
       return new Response(source.redact(output), {
         headers: {
@@ -230,7 +230,7 @@ async function showSession(
   const at = await live.watch("always");
   const session = requireSession(call, source);
   const shown = await toSession(source, session, call.disconnected);
-  const open = store.runs().findOpenTurn(session.id);
+  const open = store.facts().findOpenTurn(session.id);
   const family = store.list.family(session.id);
   return {
     ...shown,

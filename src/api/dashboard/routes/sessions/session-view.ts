@@ -2,7 +2,7 @@ import { mainArgument } from "../../../../agent/main-argument.ts";
 import { headOf, shorten } from "../../../../lib/text/shorten.ts";
 import type { SessionSummary } from "../../../../sessions/session.ts";
 import type { SessionStore } from "../../../../sessions/session-store.ts";
-import type { SessionTurn, TurnCall } from "../../../../sessions/session-turns.ts";
+import type { TranscriptTurn, TurnCall } from "../../../../sessions/transcript-turns.ts";
 import type { Call, Entry, Session, Turn } from "../../../contract/sessions.ts";
 
 /** The store of a profile, with the redaction of its texts. */
@@ -35,7 +35,7 @@ export async function toSession(
 const SHOWN_BYTES = 16 * 1024;
 const LINE_LENGTH = 300;
 
-export function toTurn(turn: SessionTurn, redact: (text: string) => string): Turn {
+export function toTurn(turn: TranscriptTurn, redact: (text: string) => string): Turn {
   return {
     ...{ id: turn.id, startedAt: turn.startedAt, isUndone: turn.isUndone, isCompacted: turn.isCompacted },
     endedAt: turn.endedAt ?? null,

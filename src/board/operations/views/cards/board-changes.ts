@@ -6,9 +6,9 @@ import type { CardSettings } from "./build-cards.ts";
 import type { BoardCard } from "./card.ts";
 import { countTasks, findCards } from "./list-cards.ts";
 
-/** What has happened on a board since an event, and the cards that it changed, as they are now. */
+/** The events of a board since a given event, and the current cards of the tasks that they affect. */
 export interface BoardChanges {
-  /** Oldest first; of too many, the newest. */
+  /** Oldest first; only the newest if there are too many. */
   readonly events: readonly BoardEvent[];
   readonly cards: readonly BoardCard[];
   /** Ids of deleted tasks. */
@@ -16,7 +16,7 @@ export interface BoardChanges {
   readonly counts: Readonly<Record<Status, number>>;
   readonly paused: boolean;
   readonly lastEvent: number;
-  /** Too many cards changed, so none of them is included. */
+  /** Whether too many cards have changed, in which case none is included. */
   readonly isLarge: boolean;
 }
 
@@ -40,7 +40,7 @@ export function* loadChanges(after: number, settings: CardSettings): Steps<Board
   return { events, cards, gone, isLarge, ...(yield* loadState()) };
 }
 
-/** The cards of some tasks, in the form of a change without events. */
+/** The cards of the given tasks as a change without events. */
 export function* loadCardChanges(ids: readonly string[], settings: CardSettings): Steps<BoardChanges> {
   const cards = yield* findCards(ids, settings);
   return { events: [], cards, gone: [], isLarge: false, ...(yield* loadState()) };
@@ -53,7 +53,7 @@ function* loadState(): Steps<Pick<BoardChanges, "counts" | "paused" | "lastEvent
   return { counts: yield* countTasks(), paused: paused === 1, lastEvent: value };
 }
 
-/** The task of an event; that of a deleted task is in the payload. */
+/** The id of the task of an event; for a deleted task it is in the payload. */
 function taskOf(
   id: string | null,
   kind: string,
@@ -63,7 +63,7 @@ function taskOf(
   return kind === "purged" && typeof purged === "string" ? [purged] : [];
 }
 
-/** Tasks whose cards change without an event of their own: those that wait for a changed task, and all on a pause. */
+/** Tasks whose cards change without an event: children of changed tasks, and all waiting tasks when the board is paused or resumed. */
 function* findAffected(ids: readonly string[], isPauseChanged: boolean): Steps<readonly string[]> {
   const children = yield* all<{ id: string }>(
     `select distinct child_id as id from link where parent_id {among:ids} limit ${MAX_CARDS}`,

@@ -9,9 +9,9 @@ import { listOpenRuns } from "./open-runs.ts";
 
 const NOTICE_LENGTH = 400;
 
-/** What a board needs to know about the settings to explain a card. */
+/** The settings that affect the reason on a card. */
 export interface CardSettings {
-  /** Whether a task without an assignee is given to a default one. */
+  /** Whether unassigned tasks get a default assignee. */
   readonly hasDefaultAssignee: boolean;
 }
 
@@ -22,7 +22,7 @@ interface Facts {
   readonly blocks: ReadonlyMap<string, Block>;
   readonly guards: ReadonlyMap<string, RecordedGuard>;
   readonly runs: ReadonlyMap<string, OpenRun>;
-  /** Claims of persons, which have no worker: when each ends. */
+  /** When each claim by a person, which has no worker, expires. */
   readonly claims: ReadonlyMap<string, number>;
   readonly comments: ReadonlyMap<string, number>;
   readonly files: ReadonlyMap<string, number>;
@@ -35,7 +35,7 @@ interface Parents {
   readonly first: { readonly id: string; readonly seq: number } | null;
 }
 
-/** Makes cards from the rows of tasks, with a fixed number of statements however many there are. */
+/** Builds the cards of all given tasks with a fixed number of statements. */
 export function* buildCards(rows: readonly CardRow[], settings: CardSettings): Steps<readonly BoardCard[]> {
   if (rows.length === 0) return [];
   const facts = yield* loadFacts(rows);
@@ -150,7 +150,7 @@ function sinceOf(row: CardRow, { runs, blocks }: Facts): number {
 
 const NO_REASON = { task: null, count: null, until: null, guard: null } as const;
 
-/** The one reason that a card shows, in the order in which `why` gives reasons. */
+/** The reason that a card shows; checked in the same order as for `why`. */
 function reasonOf(row: CardRow, facts: Facts, { hasDefaultAssignee }: CardSettings): CardReason | null {
   const { status } = row;
   if (status === "done" || status === "archived") return null;
@@ -166,7 +166,7 @@ function reasonOf(row: CardRow, facts: Facts, { hasDefaultAssignee }: CardSettin
   }
   if (status === "scheduled") return { ...NO_REASON, kind: "scheduled", until: row.scheduled_at };
   if (status === "blocked") {
-    // Only what no person and no worker has blocked is tried again by itself.
+    // Only a task that was blocked neither by a person nor by a worker is retried automatically.
     const until = row.block_sticky === 0 ? row.not_before : null;
     return until === null ? null : { ...NO_REASON, kind: "guarded", until, guard: "backoff" };
   }
@@ -191,7 +191,7 @@ function noticeOf(row: CardRow, { blocks }: Facts): CardNotice | null {
   return { kind: isQuestion(block) ? "question" : "block", text, cause };
 }
 
-/** Whether a worker has blocked its task. Only then does the event count how often it has asked. */
+/** Whether a worker has blocked its task; only then does the event have `recurrences`. */
 function isQuestion(block: Block | undefined): boolean {
   const recurrences = block?.payload["recurrences"];
   return typeof recurrences === "number" && recurrences > 0;

@@ -1,17 +1,17 @@
 import type { Status } from "../../../transitions.ts";
 import type { BlockCause } from "../../tasks/find-blocks.ts";
 
-/** Why a task is where it is, in as few words as a card has room for. */
+/** The facts behind the short reason on a card. */
 export interface CardReason {
   readonly kind: "waits" | "next" | "held" | "unassigned" | "scheduled" | "guarded" | "paused" | "claimed";
-  /** The first task that it waits for. */
+  /** The first open parent. */
   readonly task: { readonly id: string; readonly seq: number } | null;
   readonly count: number | null;
   readonly until: number | null;
   readonly guard: string | null;
 }
 
-/** What a person has to read before they can do anything: a question, an error, the reason of another person. */
+/** A text that a person must read before acting: a question, an error, or the reason for a block. */
 export interface CardNotice {
   readonly kind: "question" | "failure" | "block";
   readonly text: string;
@@ -24,14 +24,14 @@ export interface OpenRun {
   readonly startedAt: number;
   readonly profile: string | null;
   readonly hostId: string | null;
-  /** The name of the host, as its dispatcher reported it. */
+  /** The name that its dispatcher reported. */
   readonly host: string | null;
   readonly sessionId: string | null;
   readonly tokens: number;
   readonly costUsd: number;
 }
 
-/** A task as a column of the board shows it: little text, and nothing that needs another read. */
+/** A task as a column of the board shows it; complete without further reads. */
 export interface BoardCard {
   readonly id: string;
   readonly seq: number;
@@ -44,13 +44,13 @@ export interface BoardCard {
   readonly hold: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Since when it has its status, as far as the board knows. */
+  /** When the task got its status, or the closest known time. */
   readonly since: number;
   readonly reason: CardReason | null;
   readonly notice: CardNotice | null;
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number;
-  /** Its parents, and how many of them are done; null without parents. */
+  /** How many of its parents are done; null without parents. */
   readonly parts: { readonly done: number; readonly total: number } | null;
   readonly comments: number;
   readonly files: number;
@@ -59,7 +59,7 @@ export interface BoardCard {
   readonly run: OpenRun | null;
 }
 
-/** The columns of a task that a card is made from. */
+/** The columns of a task that a card needs. */
 export interface CardRow {
   readonly id: string;
   readonly seq: number;

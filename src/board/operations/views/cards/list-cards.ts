@@ -2,11 +2,11 @@ import { all, only, type SqlValues, type Steps } from "../../../database/steps.t
 import { invalidInput } from "../../../task-text.ts";
 import { STATUSES, type Status } from "../../../transitions.ts";
 import { caseVariants } from "../list-details.ts";
-import { parseCursor } from "../task-details.ts";
+import { parseCursor } from "../list-tasks.ts";
 import { buildCards, type CardSettings } from "./build-cards.ts";
 import { type BoardCard, CARD_COLUMNS, type CardRow } from "./card.ts";
 
-/** Sort orders within a column; ties are broken by the number. */
+/** Sort orders within a column; the task number breaks ties. */
 const CARD_ORDERS = {
   priority: { key: "t.priority", descending: true },
   created: { key: "t.seq", descending: true },
@@ -27,15 +27,15 @@ export interface CardQuery {
   readonly tenant?: string;
   /** Words that the title contains, or a number or the start of an id. */
   readonly text?: string;
-  /** Without it, open columns are sorted by priority, done and archived ones by their end. */
+  /** By default open columns are sorted by priority, done and archived ones by when their tasks ended. */
   readonly order?: keyof typeof CARD_ORDERS;
-  /** The `next` of an earlier page; only with one status. */
+  /** The `next` cursor of the previous page; only with one status. */
   readonly after?: string;
 }
 
 export interface CardColumn {
   readonly status: Status;
-  /** All tasks with this status that match. */
+  /** The number of matching tasks with this status. */
   readonly count: number;
   readonly cards: readonly BoardCard[];
   readonly next: string | null;
@@ -51,7 +51,7 @@ export interface BoardCards {
 const FIRST_PAGE = 50;
 const PAGE = 200;
 
-/** Reads the first cards of each column, or one more page of a column. The cost does not grow with the columns' lengths. */
+/** Reads the first cards of each column, or the next page of one column, at a cost independent of the columns' lengths. */
 export function* listCards(query: CardQuery, settings: CardSettings): Steps<BoardCards> {
   const statuses = query.statuses ?? STATUSES.filter((status) => status !== "archived");
   if (query.after !== undefined && statuses.length !== 1)
@@ -84,7 +84,7 @@ export function* listCards(query: CardQuery, settings: CardSettings): Steps<Boar
   };
 }
 
-/** The cards of some tasks; omits deleted tasks. */
+/** The cards of the given tasks; omits deleted tasks. */
 export function* findCards(ids: readonly string[], settings: CardSettings): Steps<readonly BoardCard[]> {
   const rows = yield* all<CardRow>(`select ${CARD_COLUMNS} from task t where t.id {among:ids}`, {
     ids: JSON.stringify(ids),
@@ -117,7 +117,7 @@ interface SortedRow extends CardRow {
   readonly sort_key: string | number;
 }
 
-/** Where an ended task is found: by its end, for which there is an index, not by its status, which would have to be sorted. */
+/** Ended tasks are selected by their end, because that column has an index in the right order. */
 const ENDED: Partial<Record<Status, Order & { readonly where: string }>> = {
   done: {
     key: "t.completed_at",
@@ -127,7 +127,7 @@ const ENDED: Partial<Record<Status, Order & { readonly where: string }>> = {
   archived: { key: "t.archived_at", descending: true, where: "t.archived_at is not null" },
 };
 
-/** One row more than the limit, so that the caller knows whether there is another page. */
+/** Reads one row more than the limit, which shows whether there is another page. */
 function* readPage(
   status: Status,
   query: CardQuery,
@@ -138,7 +138,7 @@ function* readPage(
   const { key, descending }: Order = ended ?? CARD_ORDERS[query.order ?? "priority"];
   const values: Record<string, string | number> = { limit: limit + 1 };
   const isNumbered = key === "t.seq";
-  // Of two ended tasks the later number comes first; of two open ones of the same priority the earlier.
+  // Ties: ended tasks by descending number, open tasks by ascending number.
   const [seqOrder, seqBeyond] = ended === undefined && !isNumbered ? ["", ">"] : ["desc", "<"];
   let beyond = "";
   if (query.after !== undefined) {

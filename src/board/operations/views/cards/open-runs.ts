@@ -1,8 +1,8 @@
 import { all, type Steps } from "../../../database/steps.ts";
-import { findHostName } from "../../../dispatcher/operations/board-lease.ts";
+import { findHostName } from "../../../dispatcher/transactions/dispatcher-rows.ts";
 import type { OpenRun } from "./card.ts";
 
-/** A run that has not ended, and the name of its task. */
+/** An open run with the name of its task. */
 export interface RunningTask {
   readonly taskId: string;
   readonly seq: number;
@@ -23,9 +23,9 @@ interface Row {
   readonly cost_micros: number;
 }
 
-/** The open runs of the board, or of some of its tasks, the oldest first. */
+/** The open runs of the board, or of the given tasks, oldest first. */
 export function* listOpenRuns(ids?: readonly string[]): Steps<readonly RunningTask[]> {
-  // By the status, which has an index; a run is open exactly while its task is running.
+  // Selects by status, which has an index: a run is open exactly while its task is running.
   const rows = yield* all<Row>(
     `select r.task_id, t.seq, t.title, r.id, r.started_at, r.profile, r.host_id, r.session_id,
             r.input_tokens + r.output_tokens as tokens, r.cost_micros

@@ -4,7 +4,7 @@ import type { TaskName } from "../list-details.ts";
 export interface TaskGraph {
   readonly tasks: readonly (TaskName & { readonly priority: number })[];
   readonly links: readonly { readonly parent: string; readonly child: string }[];
-  /** Tasks that are left out, because there are too many. */
+  /** How many tasks are omitted because there are too many. */
   readonly left: number;
 }
 
@@ -13,7 +13,7 @@ const LINKED = `t.archived_at is null and (
   exists (select 1 from link l join task o on o.id = l.child_id where l.parent_id = t.id and o.archived_at is null)
   or exists (select 1 from link l join task o on o.id = l.parent_id where l.child_id = t.id and o.archived_at is null))`;
 
-/** The links between tasks that are not archived; of too many tasks, unfinished and new ones are kept. */
+/** The links between tasks that are not archived. If there are too many tasks, unfinished and new ones take precedence. */
 export function* loadTaskGraph(): Steps<TaskGraph> {
   const tasks = yield* all<TaskGraph["tasks"][number]>(
     `select t.id, t.seq, t.title, t.status, t.assignee, t.priority from task t where ${LINKED}

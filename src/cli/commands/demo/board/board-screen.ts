@@ -11,7 +11,7 @@ export interface ScreenRow {
 /** Prints event lines above a live view of the whole board. */
 export interface BoardScreen {
   say(line: string): void;
-  /** Updates the view of the board. Without a terminal, only the last state is printed. */
+  /** Updates the view of the board. If it is not live, only the last state is printed, at the end. */
   update(rows: readonly ScreenRow[]): void;
   /** Stops updating; later output is printed below the board. */
   end(): void;

@@ -8,11 +8,11 @@ import { terminateRun } from "../../../../board/supervisor/find-run.ts";
 import { killBoardNow } from "../../../../board/supervisor/kill-board-now.ts";
 import { runProcesses } from "../../../../board/supervisor/process-table.ts";
 import { boardMark, SUPERVISOR_MARK } from "../../../../board/worker/run-mark.ts";
-import type { Actor, DemoOptions, Stage } from "../stage.ts";
-import { bodyOf, createScript, type DemoTask } from "./graph.ts";
+import type { Demo, DemoOptions, DemoProcess } from "../open-demo.ts";
+import { bodyOf, createScript, type DemoTask } from "./demo-tasks.ts";
 
 const CLEANUP_MS = 20_000;
-/** Higher than the default of any machine, so that other load does not delay the demo. */
+/** High, so that other tasks of this machine do not delay the demo. */
 const MAX_IN_PROGRESS = 64;
 
 /** The board of the demo with its tasks and profiles. Disposing it ends all its processes. */
@@ -20,28 +20,28 @@ export interface DemoBoard extends AsyncDisposable {
   readonly store: BoardStore;
   /** Ids of the tasks in the order of the graph. */
   readonly ids: readonly string[];
-  startDaemon(signal: AbortSignal): Actor;
+  startDaemon(signal: AbortSignal): DemoProcess;
 }
 
 export async function openDemoBoard(
-  stage: Stage,
+  demo: Demo,
   graph: readonly DemoTask[],
   options: DemoOptions,
   signal: AbortSignal,
 ): Promise<DemoBoard> {
-  const location: BoardLocation = { root: stage.home, databaseUrl: "", slug: "default" };
-  await fillHome(stage.home, graph, options);
+  const location: BoardLocation = { root: demo.home, databaseUrl: "", slug: "default" };
+  await fillHome(demo.home, graph, options);
   const store = await openBoardStore(location, {}, signal);
-  const ids = await createTasks(store, graph, stage.project, signal);
-  // Runs before the stage's own listener, which removes the folder.
+  const ids = await createTasks(store, graph, demo.project, signal);
+  // Before the listener of the demo, which removes the folder.
   const onExit = (): void => killBoardNow(store.identity);
   process.prependOnceListener("exit", onExit);
-  let daemon: Actor | undefined;
+  let daemon: DemoProcess | undefined;
   return {
     store,
     ids,
     startDaemon(within) {
-      daemon = stage.start(["kanban", "daemon"], within);
+      daemon = demo.start(["kanban", "daemon"], within);
       return daemon;
     },
     async [Symbol.asyncDispose]() {
@@ -92,7 +92,7 @@ async function createTasks(
   return ids;
 }
 
-/** Ends all supervisors and workers: by their environment marks or, outside Linux, by the records of the board. */
+/** Ends all supervisors and workers. On Linux their environment identifies them, elsewhere the records of the board. */
 async function endBoard(store: BoardStore): Promise<void> {
   const mark = boardMark(store.identity);
   await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);

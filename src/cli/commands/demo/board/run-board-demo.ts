@@ -3,28 +3,28 @@ import type { BoardEvent, Task } from "../../../../board/task.ts";
 import { systemClock } from "../../../../lib/time/clock.ts";
 import type { CommandContext } from "../../../context.ts";
 import {
-  type Actor,
   CASES,
+  type Demo,
   type DemoOptions,
+  type DemoProcess,
   demoFailed,
   KILLED_AFTER_CASES,
-  openStage,
-  type Stage,
-} from "../stage.ts";
+  openDemo,
+} from "../open-demo.ts";
 import { type BoardScreen, createBoardScreen, type ScreenRow } from "./board-screen.ts";
 import { type DemoBoard, openDemoBoard } from "./demo-board.ts";
-import { createGraph, type DemoTask, KILLED } from "./graph.ts";
+import { createGraph, type DemoTask, KILLED } from "./demo-tasks.ts";
 
 const POLL_MS = 50;
 /** The size of the board view with two event lines above it. */
 const SMALLEST = { columns: 80, rows: 14 };
 
 interface Show {
-  readonly stage: Stage;
+  readonly demo: Demo;
   readonly board: DemoBoard;
   readonly graph: readonly DemoTask[];
   readonly screen: BoardScreen;
-  readonly daemon: Actor;
+  readonly daemon: DemoProcess;
   /** The kinds of events of the killed task that were printed. */
   readonly printedKinds: Set<string>;
   /** The seconds since the daemon was started, as the prefix of a line. */
@@ -40,16 +40,16 @@ export async function runBoardDemo(context: CommandContext, options: DemoOptions
   terminal.print(`${bold("Hermes demo")}: three agents work on a board, and one of them is killed.\n`);
   terminal.print("  model     scripted: it follows a file. No key, no network.");
   terminal.print("  the rest  is real: board, dispatcher, supervisors, workers, files.");
-  await using stage = await openStage(context, options);
-  const failed = new AbortController(); // if one half of the demo fails, the other stops
-  const signal = AbortSignal.any([stage.signal, failed.signal]);
-  await using board = await openDemoBoard(stage, graph, options, signal);
-  await stage.pause(1_000);
+  await using demo = await openDemo(context, options);
+  const failed = new AbortController(); // stops one half of the demo if the other fails
+  const signal = AbortSignal.any([demo.signal, failed.signal]);
+  await using board = await openDemoBoard(demo, graph, options, signal);
+  await demo.pause(1_000);
 
   terminal.print(`\n${bold("$ hermes kanban daemon")}`);
   const startedAt = performance.now();
   const show: Show = {
-    stage,
+    demo,
     board,
     graph,
     screen: createBoardScreen(terminal, canRedraw(context)),
@@ -65,11 +65,11 @@ export async function runBoardDemo(context: CommandContext, options: DemoOptions
       throw error;
     }
   };
-  // The first failure carries the reason; the other half is only aborted.
+  // Rejects with the first failure, which aborts the other half.
   await Promise.all([half(showChanges(show, signal)), half(killOne(show, context, signal))]);
   show.screen.end();
   await showResult(show, context, signal);
-  stage.end([
+  demo.end([
     ["setup", "choose a model, then chat"],
     ["profile create coder", "create a profile"],
     ['kanban create "Fix it" --assignee coder', "create a task for it"],
@@ -126,10 +126,10 @@ function printEvent({ board, graph, screen, printedKinds, time }: Show, event: B
 }
 
 async function rowsOf(show: Show, tasks: readonly Task[]): Promise<readonly ScreenRow[]> {
-  const { board, graph, stage } = show;
+  const { board, graph, demo } = show;
   const statuses = new Map(tasks.map((task) => [task.id, task]));
   const isDone = (number: number): boolean => statuses.get(board.ids[number - 1] ?? "")?.status === "done";
-  const cases = (await stage.casesDone()).length;
+  const cases = (await demo.casesDone()).length;
   return graph.map(({ title, assignee: who, after, file }, index): ScreenRow => {
     const number = index + 1;
     const row = { number, title, who };
@@ -147,33 +147,33 @@ async function rowsOf(show: Show, tasks: readonly Task[]): Promise<readonly Scre
 
 /** Kills the worker of the long check halfway, and restarts its task without the usual pause. */
 async function killOne(show: Show, { terminal }: CommandContext, signal: AbortSignal): Promise<void> {
-  const { stage, board, screen, printedKinds, time } = show;
+  const { demo, board, screen, printedKinds, time } = show;
   const { bold, red } = terminal.colours;
   const id = board.ids[KILLED - 1] ?? "";
-  while ((await stage.casesDone()).length < KILLED_AFTER_CASES) await systemClock.sleep(10, signal);
+  while ((await demo.casesDone()).length < KILLED_AFTER_CASES) await systemClock.sleep(10, signal);
   const pid = (await board.store.show(id, signal)).runs.at(-1)?.worker_pid;
   if (pid === null || pid === undefined) throw demoFailed(`the worker of task ${KILLED} is not known`);
   process.kill(pid, "SIGKILL");
-  const { length: done } = await stage.casesDone();
+  const { length: done } = await demo.casesDone();
   screen.say(
     `${time()}  ${red(`kill -9 ${pid}`)}: the worker of task ${KILLED}, at case ${done} of ${CASES}`,
   );
   while (!printedKinds.has("crashed")) await systemClock.sleep(POLL_MS, signal);
-  await stage.pause(1_500);
+  await demo.pause(1_500);
   screen.say(`${time()}  The retry would wait about 10 s. Skip the wait:`);
   screen.say(`          ${bold(`$ hermes kanban unguard ${id}`)}`);
-  const { exitCode, stderr } = await runActor(stage.start(["kanban", "unguard", id], signal));
+  const { exitCode, stderr } = await waitForEnd(demo.start(["kanban", "unguard", id], signal));
   if (exitCode !== 0) throw demoFailed("the guards of the task could not be removed", stderr);
 }
 
-async function runActor(actor: Actor): Promise<Awaited<Actor["ended"]>> {
-  for await (const _ of actor.lines); // drains the output, so that the process does not block
-  return actor.ended;
+async function waitForEnd(child: DemoProcess): Promise<Awaited<DemoProcess["ended"]>> {
+  for await (const _ of child.lines); // drains the output, so that the process does not block
+  return child.ended;
 }
 
-/** Checks the runs and files themselves. */
+/** Checks the stored runs and the files, and prints a summary. */
 async function showResult(
-  { stage, board, graph }: Show,
+  { demo, board, graph }: Show,
   { terminal }: CommandContext,
   signal: AbortSignal,
 ): Promise<void> {
@@ -183,13 +183,13 @@ async function showResult(
     const completed = own.filter(({ outcome }) => outcome === "completed");
     if (completed.length !== 1) throw demoFailed(`task ${index + 1} was completed ${completed.length} times`);
   }
-  const files = await readdir(stage.project);
+  const files = await readdir(demo.project);
   const missing = graph.filter(({ file }) => !files.includes(file)).map(({ file }) => file);
   if (missing.length > 0) throw demoFailed(`${missing.join(", ")} is missing`);
   terminal.print(`\n${terminal.colours.bold("The result:")}`);
   terminal.print(
     `    ${runs.length} runs for ${graph.length} tasks: one was killed, and each task was completed once.`,
   );
-  await stage.confirmCases();
+  await demo.confirmCases();
   terminal.print(`    ${files.toSorted().join(" ")}`);
 }

@@ -1,8 +1,8 @@
 import type { CommandContext } from "../../../context.ts";
 import { openBrowser } from "../../../terminal/open-browser.ts";
-import { type Actor, type DemoOptions, demoFailed, openStage } from "../stage.ts";
+import { type DemoOptions, type DemoProcess, demoFailed, openDemo } from "../open-demo.ts";
 import { openDemoBoard } from "./demo-board.ts";
-import { createDashboardGraph } from "./graph.ts";
+import { createDashboardGraph } from "./demo-tasks.ts";
 
 interface DashboardDemoOptions extends DemoOptions {
   readonly opensBrowser: boolean;
@@ -35,17 +35,17 @@ async function serveDemo(
   );
   terminal.print("  model     scripted: it follows a file. No key, no network.");
   terminal.print("  the rest  is real: board, dispatcher, workers, files, dashboard.");
-  await using stage = await openStage(context, options);
-  const { signal } = stage;
-  await using board = await openDemoBoard(stage, graph, options, signal);
+  await using demo = await openDemo(context, options);
+  const { signal } = demo;
+  await using board = await openDemoBoard(demo, graph, options, signal);
 
-  // Any free port, so that it runs beside the dashboard of another home.
-  const dashboard = stage.start(["dashboard", "--no-open", "--port", "0"], signal);
+  // Any free port, because the dashboard of another home may use the default one.
+  const dashboard = demo.start(["dashboard", "--no-open", "--port", "0"], signal);
   const link = await firstLine(dashboard);
   terminal.print(`\n${bold(link)}\n`);
   terminal.print("The link works once, for ten minutes. One task asks you a question: answer it there.");
   terminal.print("Ctrl-C ends the demo, which leaves nothing behind.");
-  if (opensBrowser) openBrowser(context, stage.home, link);
+  if (opensBrowser) openBrowser(context, demo.home, link);
 
   const daemon = board.startDaemon(signal);
   const [ended, name] = await Promise.race([
@@ -56,7 +56,7 @@ async function serveDemo(
   throw demoFailed(`the ${name} has exited`, ended.stderr);
 }
 
-async function firstLine({ lines, ended }: Actor): Promise<string> {
+async function firstLine({ lines, ended }: DemoProcess): Promise<string> {
   for await (const line of lines) return line;
   throw demoFailed("the dashboard did not start", (await ended).stderr);
 }

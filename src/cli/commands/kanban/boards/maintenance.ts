@@ -7,9 +7,9 @@ import { STATUSES, type Status, TRANSITIONS } from "../../../../board/transition
 import { cleanUpWorkspaces } from "../../../../board/workspaces/clean-up-workspace.ts";
 import { emptyQuarantine } from "../../../../board/workspaces/quarantine.ts";
 import { AppError } from "../../../../lib/errors.ts";
-import { byPerson } from "../../../by-person.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { parseCountOrZero } from "../../../parse-option.ts";
+import { byPerson } from "../../../require-person.ts";
 import { wrapText } from "../../../terminal/fit-text.ts";
 import type { JsonOption, KanbanContext, OpenBoardContext } from "../kanban-context.ts";
 import { onBoard, profileNames } from "../verb.ts";

@@ -168,7 +168,7 @@ test("an export waits for a slow reader, and then continues", async () => {
     },
   });
   await Promise.race([slow, exporting]);
-  await new Promise((resolve) => setTimeout(resolve, 200)); // an export that does not wait has printed much by now
+  await new Promise((resolve) => setTimeout(resolve, 200)); // without waiting, the export would have printed much more by now
   const early = printed;
   read();
   const text = await exporting;

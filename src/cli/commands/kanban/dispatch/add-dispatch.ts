@@ -1,6 +1,6 @@
-import { byPerson } from "../../../by-person.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { parseCountOrZero } from "../../../parse-option.ts";
+import { byPerson } from "../../../require-person.ts";
 import type { KanbanContext } from "../kanban-context.ts";
 import { onBoard } from "../verb.ts";
 import { runDaemon } from "./daemon.ts";

@@ -1,5 +1,5 @@
 import { policyOf } from "../../../../app/dispatch.ts";
-import { runAppDispatcher } from "../../../../app/run-dispatcher.ts";
+import { dispatchAllBoards } from "../../../../app/dispatch-all-boards.ts";
 import { findHostingGateway } from "../../../../app/server/gateway-status.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
 import type { PassReport } from "../../../../board/dispatcher/pass-report.ts";
@@ -50,7 +50,7 @@ export async function runDaemon(kanbanContext: KanbanContext): Promise<void> {
   terminal.note(
     `Dispatching, with a pass at least every ${policyOf(app).intervalMs / 1_000} s; press Ctrl-C to stop.`,
   );
-  await runAppDispatcher(
+  await dispatchAllBoards(
     app,
     {
       log,

@@ -1,13 +1,10 @@
 import { openDispatch } from "../../../../app/dispatch.ts";
 import { all, type Steps } from "../../../../board/database/steps.ts";
 import { hasExited } from "../../../../board/dispatcher/live-dispatchers.ts";
-import {
-  type DispatcherRow,
-  findLeaseHolder,
-  type LeaseHolder,
-} from "../../../../board/dispatcher/operations/board-lease.ts";
 import type { PassReport } from "../../../../board/dispatcher/pass-report.ts";
 import { MANY_IDLE } from "../../../../board/dispatcher/reasons/idle-passes.ts";
+import { findLeaseHolder, type LeaseHolder } from "../../../../board/dispatcher/transactions/board-lease.ts";
+import type { DispatcherRow } from "../../../../board/dispatcher/transactions/dispatcher-rows.ts";
 import { formatTime } from "../../../../lib/time/format-time.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { renderTable } from "../../../terminal/table.ts";

@@ -27,7 +27,7 @@ test("the summary of a pass names the tasks that it started, assigned and did no
     notStarted: [
       "Not started, no assignee: t_u0, t_u1, t_u2, t_u3, t_u4 and 35 more.",
       "Not started, profile not usable here: t_4.",
-      "Not started, not retried yet: #3 Ship (it pauses after a failure, until 2027-01-31 09:30).",
+      "Not started yet: #3 Ship (it pauses after a failure, until 2027-01-31 09:30).",
       "Not started, claimed or changed by another process: t_5.",
       "  ghost: there is no profile ghost",
     ],

@@ -77,7 +77,8 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
   const notStarted = NOT_STARTED.flatMap((outcome) => {
     const ids = idsOf(report, outcome).filter((id) => !leaving.has(id));
     if (ids.length === 0) return [];
-    return [`Not started, ${OUTCOME_WORDS[outcome]}: ${listed(ids, (id) => detailOf(report, outcome, id))}.`];
+    const why = outcome === "respawn_guarded" ? " yet" : `, ${OUTCOME_WORDS[outcome]}`;
+    return [`Not started${why}: ${listed(ids, (id) => detailOf(report, outcome, id))}.`];
   });
   if (report.has_more) notStarted.push("More tasks are ready than were checked.");
   const reasons = Object.entries(report.nonspawnable_reasons).map(([name, reason]) => `  ${name}: ${reason}`);

@@ -3,10 +3,10 @@ import { reclaimTask } from "../../../../board/dispatcher/reclaim-task.ts";
 import type { Task } from "../../../../board/task.ts";
 import { describeStatus } from "../../../../board/transitions.ts";
 import { AppError } from "../../../../lib/errors.ts";
-import { byPerson } from "../../../by-person.ts";
 import type { AddVerb } from "../../../define-command.ts";
+import { byPerson } from "../../../require-person.ts";
 import type { KanbanContext, OpenBoardContext } from "../kanban-context.ts";
-import { describeAssignee, onTasks } from "../verb.ts";
+import { describeAssignee, noteLane, onTasks } from "../verb.ts";
 import { escapedName } from "../views/event-line.ts";
 
 /** The verbs that end the run of a task. */
@@ -59,8 +59,11 @@ async function reassign(
   assignee: string,
   { reclaim: endsRun = false, reason = `reassigned to ${assignee}` }: { reclaim?: boolean; reason?: string },
 ): Promise<Task> {
-  if (!endsRun) return open.client.assign(taskId, assignee, undefined, open.signal);
-  return (await endRun(open, { taskId, reason, assignee })).task;
+  const task = endsRun
+    ? (await endRun(open, { taskId, reason, assignee })).task
+    : await open.client.assign(taskId, assignee, undefined, open.signal);
+  await noteLane(open, task.assignee);
+  return task;
 }
 
 async function endRun(open: OpenBoardContext, wanted: Parameters<typeof reclaimTask>[1]) {

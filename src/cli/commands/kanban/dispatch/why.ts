@@ -1,6 +1,6 @@
 import { openDispatch } from "../../../../app/dispatch.ts";
-import { liftGuards } from "../../../../board/dispatcher/operations/record-notices.ts";
 import { type Explanation, explainTask } from "../../../../board/dispatcher/reasons/explain-task.ts";
+import { liftGuards } from "../../../../board/dispatcher/transactions/record-notices.ts";
 import type { Task } from "../../../../board/task.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
@@ -40,7 +40,8 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
 /** If the remaining reason is not a guard, the sentence says how to resolve it. */
 function describeUnguarded(task: Task, why: Explanation | undefined): string {
   const { reason = "next", text = "", release = "" } = why ?? {};
-  if (reason === "next" || reason === "running") return `${escapedName(task)} may start now.`;
+  if (reason === "running") return `${escapedName(task)} is running.`;
+  if (reason === "next") return `${escapedName(task)} may start now.`;
   const help = release === "" ? "" : `\n  ${escapeControls(release)}`;
   return `${escapedName(task)} does not start. ${escapeControls(text)}${help}`;
 }

@@ -119,13 +119,19 @@ export function parsePlan(text: string, format: "yaml" | "markdown"): Plan {
   return { tasks: plan, outside, locations: parsed.map((one) => describe(one)) };
 }
 
-/** The names of a comma-separated list. A known name may itself contain commas. */
+/** The names of a comma-separated list. A known name may itself contain commas, with or without a space after them. */
 function namesIn(text: string, isKnown: (name: string) => boolean): readonly string[] {
-  const parts = text.split(",").map((part) => part.trim());
+  const parts = text.split(",");
+  const nameOf = (count: number): string => {
+    const name = parts.slice(0, count).join(",").trim();
+    const spaced = name.split(/\s*,\s*/).join(", ");
+    return !isKnown(name) && isKnown(spaced) ? spaced : name;
+  };
   const names: string[] = [];
   while (parts.length > 0) {
-    const known = parts.findLastIndex((_, end) => isKnown(parts.slice(0, end + 1).join(", ")));
-    names.push(parts.splice(0, Math.max(known, 0) + 1).join(", "));
+    const count = parts.findLastIndex((_, last) => isKnown(nameOf(last + 1))) + 1 || 1;
+    names.push(nameOf(count));
+    parts.splice(0, count);
   }
   return names.filter((name) => name !== "");
 }

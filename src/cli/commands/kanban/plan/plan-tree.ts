@@ -4,7 +4,7 @@ import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { cutText, textWidth } from "../../../terminal/fit-text.ts";
 import type { Terminal } from "../../../terminal/terminal.ts";
 
-/** Deeper tasks begin a tree of their own, because their indentation would leave no room for the titles. */
+/** Deeper tasks start a new tree, because their indentation would leave no room for the titles. */
 const MAX_DEPTH = 12;
 
 /** Renders a plan as a tree: each task once, below its last dependency, with its number if it was created. */
@@ -22,7 +22,7 @@ export function renderPlan(
     siblings.push(one);
   }
   const lines: string[] = [];
-  /** The tasks with which further trees begin. */
+  /** The roots of further trees. */
   const roots = [...(children.get(undefined) ?? [])];
   const draw = (one: PlannedTask, lead: string, below: string, depth: number): void => {
     const { assignee, priority = 0 } = one.task;

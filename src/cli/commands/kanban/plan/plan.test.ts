@@ -209,7 +209,7 @@ describe("kanban plan", () => {
   test("accepts names with commas and parentheses, and refuses a second assignee", async () => {
     await using line = await openKanbanLine();
     const text =
-      "- Test, build (all) and ship\n- Write, too\n- Last (after: Test, build (all) and ship, Write, too)\n";
+      "- Test, build (all) and ship 1,000\n- Write, too\n- Last (after: Test, build (all) and ship 1,000, Write, too)\n";
     const made = await line.json<Task[]>(["plan", await write(line, "p.md", text)]);
     const { parents } = await line.json<{ parents: string[] }>(["show", made[2]?.id ?? ""]);
     expect(parents).toEqual([made[0]?.id, made[1]?.id]);

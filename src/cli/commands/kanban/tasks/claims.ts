@@ -1,6 +1,6 @@
 import { loadWorkspaceFolders } from "../../../../app/board.ts";
 import type { ClaimRefusal } from "../../../../board/operations/runs/claim.ts";
-import type { Run, Task } from "../../../../board/task.ts";
+import type { Task } from "../../../../board/task.ts";
 import { describeStatus } from "../../../../board/transitions.ts";
 import type { Workspace } from "../../../../board/workspaces/workspace.ts";
 import { AppError, messageOf } from "../../../../lib/errors.ts";
@@ -8,11 +8,14 @@ import { readHostFacts } from "../../../../lib/process/host-facts.ts";
 import { formatTime } from "../../../../lib/time/format-time.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
-import { renderTable } from "../../../terminal/table.ts";
+import { wrapIndented } from "../../../terminal/fit-text.ts";
 import { type JsonOption, type KanbanContext, type OpenBoardContext, showTask } from "../kanban-context.ts";
 import { parseDuration } from "../parse.ts";
 import { onBoard, onTasks } from "../verb.ts";
-import { escapedName, formatOutcome } from "../views/event-line.ts";
+import { escapedName } from "../views/event-line.ts";
+import { formatRun } from "../views/format-run.ts";
+
+const RUN_INDENT = 4;
 
 /** The verbs for runs, for users who do a task by hand. */
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
@@ -139,13 +142,6 @@ async function listRuns(open: OpenBoardContext, text: string, { json }: JsonOpti
   const { task, runs } = await showTask(open, text);
   if (json) return terminal.printJson(runs);
   if (runs.length === 0) return terminal.print(`${escapedName(task)} has no runs yet.`);
-  terminal.print(
-    renderTable(["RUN", "STARTED", "ENDED", "BY", "OUTCOME", "SUMMARY"], runs.map(cellsOf), terminal),
-  );
-}
-
-function cellsOf({ id, started_at, ended_at, profile, outcome, summary, error }: Run): readonly string[] {
-  const detail = escapeControls(summary ?? error ?? "").split("\n", 1)[0] ?? "";
-  const ended = ended_at === null ? "" : formatTime(ended_at);
-  return [String(id), formatTime(started_at), ended, profile ?? "", formatOutcome(outcome), detail];
+  for (const run of runs)
+    terminal.print(wrapIndented(escapeControls(formatRun(run)), terminal.columns, RUN_INDENT));
 }

@@ -3,8 +3,8 @@ import { answerTaskQuestion, type TaskQuestion } from "../../../../app/approvals
 import type { Task } from "../../../../board/task.ts";
 import { describeStatus } from "../../../../board/transitions.ts";
 import { withoutUndefined } from "../../../../lib/without-undefined.ts";
-import { requirePerson } from "../../../by-person.ts";
 import type { AddVerb } from "../../../define-command.ts";
+import { requirePerson } from "../../../require-person.ts";
 import { quoteShort } from "../../../terminal/quote-text.ts";
 import type { KanbanContext } from "../kanban-context.ts";
 import { type BodyOptions, readBody } from "../parse.ts";
@@ -80,8 +80,10 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
         },
         (task: Task & { readonly question?: AnsweredQuestion }) => {
           const effect =
-            task.status === "running" ? "its worker reads the answer at its next step" : "answered";
-          const status = `${escapedName(task)} is ${describeStatus(task.status)}: ${effect}.`;
+            task.status === "running"
+              ? "its worker reads the answer at its next step"
+              : `it is ${describeStatus(task.status)}`;
+          const status = `${escapedName(task)} is answered; ${effect}.`;
           return task.question === undefined ? status : `${status}\n  ${formatQuestion(task.question)}`;
         },
       ),

@@ -3,7 +3,7 @@ import {
   LIST_ORDERS,
   type ListOrder,
   type ListQuery,
-} from "../../../../board/operations/views/task-details.ts";
+} from "../../../../board/operations/views/list-tasks.ts";
 import type { Task } from "../../../../board/task.ts";
 import { STATUSES, type Status } from "../../../../board/transitions.ts";
 import { AppError } from "../../../../lib/errors.ts";

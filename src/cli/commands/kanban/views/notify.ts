@@ -11,7 +11,7 @@ interface NotifyOptions {
   readonly json?: boolean;
 }
 
-/** The verbs that let the gateway tell a chat what becomes of a task. */
+/** The verbs that subscribe a chat to notifications about a task; the gateway sends them. */
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
   const addVerb = (name: string, description: string, example: string) =>
     add(name, description, [example])
@@ -21,12 +21,12 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
       .option("--thread-id <id>", "id of a thread in it");
   addVerb(
     "notify-subscribe",
-    "Let the gateway tell a chat when the task is done, blocked or failed.",
+    "Notify a chat when the task is done, blocked or failed; the gateway does it.",
     "hermes kanban notify-subscribe 12 --platform irc --chat-id anna",
   ).action(onBoard(kanbanContext, subscribeChat));
   addVerb(
     "notify-unsubscribe",
-    "Tell a chat nothing more about the task.",
+    "Stop notifying a chat about a task.",
     "hermes kanban notify-unsubscribe 12 --platform irc --chat-id anna",
   ).action(onBoard(kanbanContext, unsubscribeChat));
 }
@@ -44,7 +44,7 @@ async function subscribeChat(open: OpenBoardContext, id: string, options: Notify
     { platform, chatId, notifierProfile, ...(threadId !== undefined && { threadId }) },
     open.signal,
   );
-  reportTask(open, task, `${chatId} on ${platform} is told what becomes of #${task.seq}.`, options);
+  reportTask(open, task, `Subscribed ${chatId} on ${platform} to #${task.seq}.`, options);
 }
 
 async function unsubscribeChat(open: OpenBoardContext, id: string, options: NotifyOptions): Promise<void> {
@@ -53,7 +53,7 @@ async function unsubscribeChat(open: OpenBoardContext, id: string, options: Noti
   const key = { task_id: task.id, platform, chat_id: chatId, thread_id: threadId };
   const wasSubscribed = await open.client.unsubscribe(key, open.signal);
   const sentence = wasSubscribed
-    ? `${chatId} on ${platform} is told nothing more about #${task.seq}.`
+    ? `Unsubscribed ${chatId} on ${platform} from #${task.seq}.`
     : `${chatId} on ${platform} was not subscribed to #${task.seq}.`;
   reportTask(open, task, sentence, options);
 }

@@ -1,10 +1,11 @@
 import { attachmentFolders, boardsLocation, loadWorkspaceFolders } from "../../../../app/board.ts";
 import { attachmentsIn, locateAttachments } from "../../../../board/attachments/attachment-content.ts";
+import { briefError } from "../../../../board/brief-error.ts";
 import { tasksIn } from "../../../../board/operations/views/describe-event.ts";
 import type { TaskName } from "../../../../board/operations/views/list-details.ts";
-import type { TaskDetails } from "../../../../board/operations/views/task-details.ts";
+import type { TaskDetails } from "../../../../board/operations/views/load-task-details.ts";
 import { logParts, runLogPath } from "../../../../board/supervisor/log/run-log.ts";
-import type { Run } from "../../../../board/task.ts";
+import type { Task } from "../../../../board/task.ts";
 import { renderContext } from "../../../../board/tools/render-context.ts";
 import { describeWorkspace, type WorkspaceFacts } from "../../../../board/workspaces/describe-workspace.ts";
 import { formatTime } from "../../../../lib/time/format-time.ts";
@@ -22,8 +23,8 @@ import {
 } from "../kanban-context.ts";
 import { describeAssignee, onBoard } from "../verb.ts";
 import { lastLineOf } from "../work/log.ts";
-import { formatEvent, formatOutcome, isToday } from "./event-line.ts";
-import { ageOf, briefError } from "./task-lines.ts";
+import { formatEvent, isToday } from "./event-line.ts";
+import { formatRun } from "./format-run.ts";
 
 const EVENTS = 10;
 const LABEL = 11;
@@ -109,7 +110,7 @@ function pageOf(page: Page, terminal: Terminal): string {
     ...section("Comments", commentLines),
     ...section(
       "Runs",
-      runs.map((run) => cutText(`  ${escapeControls(runLine(run))}`, width)),
+      runs.map((run) => cutText(`  ${escapeControls(formatRun(run))}`, width)),
     ),
     ...section(
       "Events",
@@ -125,21 +126,10 @@ function wrapped(text: string, width: number, indent: number): string {
     .join(`\n${" ".repeat(indent)}`);
 }
 
-function runLine(run: Run): string {
-  const duration = ageOf((run.ended_at ?? Date.now()) - run.started_at);
-  const cost = run.cost_micros === 0 ? [] : [`$${(run.cost_micros / 1_000_000).toFixed(4)}`];
-  const tokens = run.input_tokens + run.output_tokens;
-  const used = tokens === 0 ? [] : [`${tokens} tokens`];
-  const facts = [
-    `run ${run.id}`,
-    formatTime(run.started_at),
-    run.profile ?? "by hand",
-    duration,
-    ...cost,
-    ...used,
-  ];
-  const detail = run.summary?.split("\n", 1)[0] ?? briefError(run.error ?? "");
-  return `${facts.join("  ")}  ${formatOutcome(run.outcome)}${detail ? `: ${detail}` : ""}`;
+/** The first line of the last error; the log has the rest. */
+function describeFailure({ seq, last_failure_error: error }: Task): string {
+  const text = error ?? "";
+  return text.includes("\n") ? `${briefError(text)}\n(more: hermes kanban log ${seq})` : briefError(text);
 }
 
 function factsOf({
@@ -174,7 +164,7 @@ function factsOf({
     ["until", task.scheduled_at === null ? "" : formatTime(task.scheduled_at)],
     [
       "failures",
-      task.consecutive_failures === 0 ? "" : `${task.consecutive_failures}: ${task.last_failure_error}`,
+      task.consecutive_failures === 0 ? "" : `${task.consecutive_failures}: ${describeFailure(task)}`,
     ],
     ["created", `${formatTime(task.created_at)} by ${task.created_by}`],
     ["done", task.completed_at === null ? "" : formatTime(task.completed_at)],

@@ -1,3 +1,4 @@
+import { briefError } from "../../../../board/brief-error.ts";
 import { GUARD_WORDS } from "../../../../board/dispatcher/reasons/guards.ts";
 import type { ListDetails } from "../../../../board/operations/views/list-details.ts";
 import type { Task } from "../../../../board/task.ts";
@@ -82,19 +83,18 @@ function reasonOf(
       return guard.waitsForTask === 0
         ? "waits for its branch"
         : `waits for its branch, which #${guard.waitsForTask} uses`;
-    if (guard?.reason === "backoff") return `retry at ${briefTime(guard.until, now)}`;
+    if (guard?.reason === "backoff") return describeRetry(guard.until, now);
     if (guard !== undefined)
       return `until ${briefTime(guard.until, now)}: ${GUARD_WORDS[guard.reason as keyof typeof GUARD_WORDS] ?? ""}`;
-    if (task.not_before !== null && task.not_before > now)
-      return `retry at ${briefTime(task.not_before, now)}`;
+    if (task.not_before !== null && task.not_before > now) return describeRetry(task.not_before, now);
     return task.assignee === null ? "unassigned" : "";
   }
   return oneLine(task.result ?? "");
 }
 
-/** An error of a run in one line, without the words that a failed run repeats. */
-export function briefError(error: string): string {
-  return (error.split("\n", 1)[0] ?? "").replace(/^the worker ended with code \d+: /, "");
+/** When a task is retried: the time left if it is less than an hour. */
+function describeRetry(time: number, now: number): string {
+  return time - now < 3_600_000 ? `retry in ${ageOf(time - now)}` : `retry at ${briefTime(time, now)}`;
 }
 
 /** The time of day if it is less than a day away, else the date. */

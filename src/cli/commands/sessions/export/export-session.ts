@@ -1,16 +1,16 @@
 import { writeFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { AppError, errnoOf, messageOf } from "../../../../lib/errors.ts";
-import { createRedactor } from "../../../../lib/redact/redactor.ts";
+import { redactJson } from "../../../../lib/redact/redact-json.ts";
 import type { CommandContext } from "../../../context.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
-import { requireSession, requireStore } from "../require-session.ts";
+import { hideInJson, openRedactor, requireSession, requireStore } from "../require-session.ts";
 import type { ExportedSession } from "./exported-session.ts";
 
 export const EXPORT_FORMATS = ["jsonl", "markdown", "md", "html"] as const;
 type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** The format of a file whose name suggests one. */
+/** The default format of a file, by the ending of its name. */
 const FORMAT_OF_NAME: Readonly<Record<string, ExportFormat>> = {
   ".html": "html",
   ".htm": "html",
@@ -31,7 +31,6 @@ export async function exportSession(
   { format: wanted, output, redact = false, only }: ExportOptions,
 ): Promise<void> {
   const format = wanted ?? FORMAT_OF_NAME[extname(output ?? "").toLowerCase()] ?? "jsonl";
-  const { resolved } = await context.openApp();
   using store = await requireStore(context);
   const { session } = store.loadSession(requireSession(store, which).id);
   const active = store
@@ -39,8 +38,8 @@ export async function exportSession(
     .readTranscript(session.id)
     .filter(({ number }) => number !== undefined);
   const entries = only === undefined ? active : active.filter(({ message }) => message.role === ROLES[only]);
-  const redactor = createRedactor({ secrets: resolved.secrets });
-  const hide = (text: string): string => (redact ? redactor.redact(text) : text);
+  const redactor = await openRedactor(context);
+  const hide = redact ? redactor.redact : redactor.redactKnown;
   const exported = {
     session,
     usage: store.usage.ofSession(session.id),
@@ -48,7 +47,9 @@ export async function exportSession(
     isWhole: only === undefined,
     show: (text: string) => escapeControls(hide(text)),
   };
-  const text = await render(format, exported, redact ? hide : undefined);
+  const toJson = (value: object): string =>
+    redact ? JSON.stringify(redactJson(value, redactor.redact)) : JSON.stringify(hideInJson(value, redactor));
+  const text = await render(format, exported, toJson);
   if (output === undefined) return context.terminal.print(text);
   try {
     await writeFile(output, `${text}\n`, { flag: "wx", mode: 0o600 });
@@ -71,18 +72,15 @@ const ROLES = { prompts: "user", answers: "assistant" } as const;
 async function render(
   format: ExportFormat,
   exported: ExportedSession,
-  redact: ((text: string) => string) | undefined,
+  toJson: (record: object) => string,
 ): Promise<string> {
   if (format === "html") return (await import("./html.ts")).renderHtml(exported);
   if (format === "markdown" || format === "md")
     return (await import("./markdown.ts")).renderMarkdown(exported);
-  const { redactJson } = await import("../../../../lib/redact/redact-json.ts");
   const { session, usage, entries } = exported;
   const records = [
     { type: "session", ...session, usage },
     ...entries.map(({ number, createdAt, message }) => ({ type: "message", number, createdAt, ...message })),
   ];
-  return records
-    .map((record) => JSON.stringify(redact === undefined ? record : redactJson(record, redact)))
-    .join("\n");
+  return records.map(toJson).join("\n");
 }

@@ -8,6 +8,6 @@ export interface ExportedSession {
   readonly entries: readonly TranscriptEntry[];
   /** Whether calls, results and reasoning are written too. */
   readonly isWhole: boolean;
-  /** A text as it may be written: redacted if requested, and without control characters. */
+  /** Hides secrets and escapes control characters. */
   readonly show: (text: string) => string;
 }

@@ -6,8 +6,8 @@ import {
   type UserMessage,
 } from "../../../../providers/message.ts";
 import type { TranscriptEntry } from "../../../../sessions/transcript.ts";
+import { describeCall, factsOf, resultsOf, type ShownCall, titleOf } from "./describe-session.ts";
 import type { ExportedSession } from "./exported-session.ts";
-import { describeCall, factsOf, resultsOf, type ShownCall, titleOf } from "./facts.ts";
 import { PAGE_STYLE } from "./page-style.ts";
 import { escapeHtml, renderDiff, renderMarkdownAsHtml, renderPlain } from "./safe-html.ts";
 
@@ -16,7 +16,7 @@ const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 const PICTURE = /^image\/(?:png|jpeg|gif|webp)$/;
 const BASE64 = /^[A-Za-z0-9+/]*=*$/;
 
-/** The session as one HTML page that needs no other file, no script and no network. */
+/** Renders the session as one HTML page that needs no other file, no script and no network. */
 export function renderHtml(exported: ExportedSession): string {
   const title = escapeHtml(titleOf(exported));
   const facts = factsOf(exported).map(

@@ -1,8 +1,8 @@
 import { textOf, toolCallsOf } from "../../../../providers/message.ts";
+import { describeCall, factsOf, resultsOf, type ShownCall, titleOf } from "./describe-session.ts";
 import type { ExportedSession } from "./exported-session.ts";
-import { describeCall, factsOf, resultsOf, type ShownCall, titleOf } from "./facts.ts";
 
-/** The session as Markdown that GitHub shows well: prompts as quotations, answers as they are, calls folded. */
+/** Renders the session as Markdown for GitHub: prompts as quotations, answers unchanged, calls folded. */
 export function renderMarkdown(exported: ExportedSession): string {
   const { entries, isWhole, show } = exported;
   const results = resultsOf(entries);
@@ -28,7 +28,7 @@ function renderCall({ tool, summary, input, result, isDiff, failed }: ShownCall)
   ].join("\n\n");
 }
 
-/** A fence that is longer than every fence in the text. */
+/** Puts the text into a fence that is longer than every fence in it. */
 function fence(text: string, language: string): string {
   const runs = [...text.matchAll(/`{3,}/g)].map(([run]) => run.length);
   const marks = "`".repeat(Math.max(2, ...runs) + 1);

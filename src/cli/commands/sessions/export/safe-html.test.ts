@@ -64,7 +64,7 @@ test("D3: lines of a diff are marked as added, removed or neither", () => {
 const TAG =
   /^<(?:\/?(?:h[3-6]|p|em|strong|del|code|pre|ul|ol|li|blockquote|table|thead|tbody|tr|th|td|div|span|a)|hr|br|ol start="\d+"|pre data-language="[^"<>]*"|div class="(?:plain|wide)"|span class="(?:added|removed|same|meta)"|a href="(?:https?:|mailto:|#)[^"<>]*" rel="noreferrer")>$/i;
 
-/** Every `<` starts one of our own tags, with exactly the attributes that we write. */
+/** Checks that every `<` starts one of our own tags, with exactly the attributes that we write. */
 function expectSafe(html: string): void {
   for (const [tag] of html.matchAll(/<[^>]*>?/g)) expect(tag).toMatch(TAG);
 }

@@ -1,6 +1,6 @@
 import { lexer, type Token, type Tokens } from "marked";
 
-/** Text longer than this is shown as it is: its Markdown would take seconds to parse. */
+/** Longer text is shown as plain text, because its Markdown would take seconds to parse. */
 const MAX_PARSED_CHARS = 300_000;
 const SAFE_LINK = /^(?:https?:|mailto:|#)/i;
 
@@ -12,12 +12,12 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** The text as HTML that a browser shows unchanged, even inside a quoted attribute. */
+/** Escapes text for HTML, also for quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
 }
 
-/** Markdown as HTML. Tags in the text are shown, not obeyed; pictures and unsafe links become plain text. */
+/** Renders Markdown as HTML. Tags in the text are escaped; pictures and unsafe links become plain text. */
 export function renderMarkdownAsHtml(text: string): string {
   if (text.length > MAX_PARSED_CHARS) return renderPlain(text);
   try {
@@ -114,12 +114,12 @@ function renderInline(tokens: readonly Token[]): string {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
 
-/** Markdown may contain entities; without this, `&amp;` would be shown as such. */
+/** Decodes entities, which Markdown may contain; otherwise their `&` would be escaped again. */
 function unescapeEntities(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name] ?? "");
 }
 
-/** The lines of a diff, with a class for added, removed and other lines. */
+/** Renders the lines of a diff, with a class for added, removed and other lines. */
 export function renderDiff(text: string): string {
   return text
     .split("\n")

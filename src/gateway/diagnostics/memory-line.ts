@@ -1,0 +1,42 @@
+import type { Log } from "../../lib/log/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { releaseStartMemory } from "./release-start-memory.ts";
+
+const EVERY_MS = 300_000;
+/** By then the platforms are connected and the boards open. */
+const STARTED_AFTER_MS = 5_000;
+const MB = 1024 * 1024;
+
+/** Logs how much memory the process uses: at its start, every five minutes, and at its end. Releases what only the start needed. */
+export async function logMemory(
+  {
+    log,
+    clock,
+    openConversations,
+  }: { readonly log: Log; readonly clock: Clock; openConversations(): number },
+  signal: AbortSignal,
+): Promise<void> {
+  const write = (when: string): void => {
+    const { rss, heapUsed, external } = process.memoryUsage();
+    log.info("memory", {
+      when,
+      rssMb: Math.round(rss / MB),
+      heapMb: Math.round(heapUsed / MB),
+      externalMb: Math.round(external / MB),
+      handles: process.getActiveResourcesInfo().length,
+      openConversations: openConversations(),
+      uptimeSeconds: Math.round(process.uptime()),
+    });
+  };
+  write("start");
+  try {
+    await clock.sleep(STARTED_AFTER_MS, signal);
+    if (openConversations() === 0) await releaseStartMemory(); // it blocks the process for a moment, so not while it works
+    for (;;) {
+      await clock.sleep(EVERY_MS, signal);
+      write("running");
+    }
+  } catch {
+    write("end"); // the sleep ends with the signal
+  }
+}
