@@ -230,15 +230,3 @@ test("a process killed during a write leaves the committed data and no lock", as
   expect(valueIn(database)).toBe(1);
   await database.write(() => setTo(database, 2), never);
 });
-
-test("after a long transaction other work of the process runs before the next one", async () => {
-  await using folder = await tempFolder();
-  using database = await open(folder.file("fair.sqlite"));
-  const spin = (): void => {
-    for (const startedAt = performance.now(); performance.now() - startedAt < 20; );
-  };
-  let rounds = 0;
-  setImmediate(() => rounds++);
-  await database.write(spin, never);
-  expect(rounds).toBe(1);
-});

@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { type BigIntStats, existsSync, readdirSync, statSync } from "node:fs";
 import { link, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { setImmediate as nextRound } from "node:timers/promises";
 import { AppError, errnoOf, messageOf } from "../errors.ts";
 import { findFileSize } from "../files/files.ts";
 import type { Clock } from "../time/clock.ts";
@@ -51,7 +50,6 @@ const BUSY_TIMEOUT_MS = 100; // SQLite blocks the event loop for this long; long
 const BUSY_DEADLINE_MS = 30_000;
 /** A checkpoint syncs the disk twice, so many small transactions share one. Corresponds to a log of 16 MB. */
 const CHECKPOINT_PAGES = 4_000;
-const LONG_TRANSACTION_MS = 10;
 const INCREMENTAL = 2; // the value of `pragma auto_vacuum` for files that can shrink step by step
 const RELEASED_PAGES = 2_000; // per transaction: about 10 ms
 /** Rewriting a file blocks other writers; up to this size it takes less than two seconds. */
@@ -219,23 +217,7 @@ class SqliteDatabase implements Database {
 
   write<Result>(action: () => Result, signal: AbortSignal): Promise<Result> {
     if (this.#connection.inTransaction) throw new Error("write() was called inside write()");
-    return this.#writeFairly(action, signal);
-  }
-
-  /** After a long transaction other work of this process runs first, so that a row of them does not stop its servers. */
-  async #writeFairly<Result>(action: () => Result, signal: AbortSignal): Promise<Result> {
-    let tookMs = 0;
-    const transact = (): Result => {
-      const startedAt = performance.now();
-      try {
-        return this.#transact(action);
-      } finally {
-        tookMs = performance.now() - startedAt;
-      }
-    };
-    const result = await retryWhileBusy(transact, this.#deadline, signal);
-    if (tookMs > LONG_TRANSACTION_MS) await nextRound();
-    return result;
+    return retryWhileBusy(() => this.#transact(action), this.#deadline, signal);
   }
 
   /** Never yields, so that no other code of this process runs between BEGIN and COMMIT. */
