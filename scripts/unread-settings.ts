@@ -18,7 +18,7 @@ export function findUnreadSettings(
   const names = [...new Set(settings.map(({ name }) => name))];
   const read = new Set(
     reachableFrom(entry, readModules(source))
-      .filter((path) => !/(^|\/)(tool-output-)?options\.ts$/.test(path) && !path.startsWith("config/"))
+      .filter((path) => !/(^|\/)([\w-]+-)?options\.ts$/.test(path) && !path.startsWith("config/"))
       .flatMap((path) => namesIn(readFileSync(join(source, path), "utf8"), names)),
   );
   return settings.filter(({ name }) => !read.has(name)).map(({ key }) => key);
