@@ -249,12 +249,14 @@ export const runLogSchema = z.object({
   /** Changes when the start of the log is deleted, which moves all offsets. */
   part: z.string(),
   isRunning: z.boolean(),
+  /** The position from which the topic of the run has every later line; null if the run has ended. */
+  at: positionSchema.nullable(),
 });
 export type RunLog = z.infer<typeof runLogSchema>;
 
 /** Data of the event `run-line`: what was appended at `from`. */
 export const runLineSchema = runLogSchema
-  .omit({ size: true })
+  .omit({ size: true, at: true })
   .extend({ board: z.string(), taskId: z.string(), runId: z.int() });
 export type RunLine = z.infer<typeof runLineSchema>;
 

@@ -124,7 +124,8 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
     let current: LogBuffer | undefined;
     let isDrawing = 0;
     let isReading = false;
-    // Pieces that arrive while the log is being read; parts that it already contains are skipped.
+    let stop: (() => void) | undefined;
+    // Pieces that arrive while the log is being read again; parts that it already contains are skipped.
     let pieces: RunLine[] = [];
 
     const draw = (): void => {
@@ -160,6 +161,11 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
             if (next !== undefined) current = next;
           }
           draw();
+          // Only from here on, because `at` is the position from which no line is missed.
+          if (isRunning && answer.at !== null)
+            stop ??= live.follow(`run:${slug}/${runId}`, answer.at, ({ name, data }) => {
+              if (name === "run-line") take(data as RunLine);
+            });
         })
         .catch((thrown: unknown) => {
           if (!signal.aborted) setError(thrown);
@@ -169,11 +175,6 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
         });
     };
     setError(undefined);
-    const stop = isRunning
-      ? live.follow(`run:${slug}/${runId}`, null, ({ name, data }) => {
-          if (name === "run-line") take(data as RunLine);
-        })
-      : undefined;
     const stopEvents = live.onEvent(({ name }) => {
       if (name === "reset") read();
     });

@@ -92,6 +92,19 @@ test("new lines of a run are published as they are written, and its end", async 
   );
 });
 
+test("a line that is written between the reading of a log and the subscription reaches the page", async () => {
+  const { home, run, log, path } = await openWithRun();
+  await using _ = home;
+  const Cookie = await home.lab.signIn();
+  const page = await home.lab.follow(Cookie, "stream=one-page-of-a-browser");
+  const { at } = await home.ask(runLogSchema, "GET", `${path}/runs/${run}/log`);
+  await appendFile(log, "in between\n");
+  const json = { topics: { [`run:default/${run}`]: at } };
+  await home.lab.send("/api/events/one-page-of-a-browser/topics", { method: "PUT", json, headers: { Cookie } });
+  const { data } = await page.find(({ name }) => name === "run-line");
+  expect(data).toMatchObject({ text: "in between\n" });
+});
+
 test("a run is stopped once; a task without a worktree has no diff", async () => {
   const { home, run, path } = await openWithRun();
   await using _ = home;

@@ -30,9 +30,11 @@ export const taskRunRoutes: readonly DashboardRoute[] = [
     async handle(call, parts) {
       const board = await requireBoard(call, parts);
       const run = await requireRun(call, board);
+      const isRunning = run.ended_at === null;
+      const at = isRunning ? await parts.live.watch(`run:${board.store.slug}/${run.id}`) : null;
       const { before, bytes = LOG_BYTES } = call.query;
       const piece = readRunLog(board.logPath(run.task_id, run.id), { before, bytes });
-      return { ...piece, text: board.redact(piece.text), isRunning: run.ended_at === null };
+      return { ...piece, text: board.redact(piece.text), isRunning, at };
     },
   }),
   dashboardRoute({
