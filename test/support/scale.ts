@@ -46,11 +46,11 @@ export const scale = {
   processes: count(5, 16),
 
   /** Histories of a simulated board. */
-  histories: count(500, 10_000),
+  histories: count(300, 10_000),
   /** Random edits of a text. */
-  edits: count(2_000, 10_000),
+  edits: count(1_000, 10_000),
   /** Random cases of any other property that is checked in memory. */
-  cases: count(300, 3_000),
+  cases: count(200, 3_000),
   /** Characters of a text that only a linear algorithm can process in time. */
   redactedChars: count(500_000, 16_000_000),
   /** Random sequences of operations on a database that are compared with a plain model. */
