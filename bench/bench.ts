@@ -1,4 +1,7 @@
-/** One line of the table: our value and that of a peer, measured in the same run. `ratio` is ours ÷ peer. */
+/**
+ * One line of the table: our value, and the value that it is compared with (`peer`), measured in the same run. A peer is
+ * another program or, where the name of the line says so, another action of this one. `ratio` is ours ÷ peer.
+ */
 export interface Measurement {
   readonly name: string;
   readonly ours: string;

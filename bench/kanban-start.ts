@@ -9,7 +9,7 @@ const ROUNDS = 15;
 const never = new AbortController().signal;
 const SCRIPT = { answers: [{ tools: [{ name: "kanban_complete", input: { summary: "done" } }] }] };
 
-/** How long a user waits for the commands of a board, compared with the fastest command of the program. */
+/** How long a user waits for the commands of a board, compared with the fastest command of the program (`peer`). */
 export async function measureKanbanStart(folder: string): Promise<readonly Measurement[]> {
   const root = join(folder, "kanban-start");
   const home = join(root, "profiles", "worker");

@@ -84,7 +84,8 @@ const createAppRouter = () =>
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
     ]),
-    basepath: new URL(document.baseURI).pathname, // the only place that needs the prefix
+    // The path prefix that the server serves the dashboard under; nothing else needs it.
+    basepath: new URL(document.baseURI).pathname,
     scrollRestoration: true,
     defaultPreload: false,
   });
@@ -146,13 +147,13 @@ function Root() {
   return (
     <Shell me={me.data}>
       <Outlet />
-      {signedOut && <SignInOver onSignedIn={onSignedIn} />}
+      {signedOut && <SignInOverlay onSignedIn={onSignedIn} />}
     </Shell>
   );
 }
 
 /** Shown over the open page, so that no unsent text is lost. */
-function SignInOver({ onSignedIn }: { onSignedIn(): void }) {
+function SignInOverlay({ onSignedIn }: { onSignedIn(): void }) {
   const api = useApi();
   const dialog = useRef<HTMLDialogElement>(null);
   const ways = useQuery({ ...meQuery(api), queryKey: ["me", "signed out"] });

@@ -4,5 +4,5 @@ import "./tokens.css";
 import "./base.css";
 
 const root = document.getElementById("app");
-if (root === null) throw new Error("the page has no place for the app");
+if (root === null) throw new Error('index.html has no element with the id "app"');
 createRoot(root).render(<App />);

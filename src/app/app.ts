@@ -26,10 +26,10 @@ export interface AppChoice extends ProfileChoice {
 export async function openApp(choice: AppChoice): Promise<App> {
   const profile = await resolveProfile(choice);
   const { variables, userHome } = choice;
-  const root = profile.home === profile.root ? undefined : profileAt(profile.root, DEFAULT_PROFILE);
+  const rootProfile = profile.home === profile.root ? undefined : profileAt(profile.root, DEFAULT_PROFILE);
   const runBoards = await findBoardsOfOwnRun(variables);
   const reload = async (): Promise<LoadedConfig> => {
-    const loaded = await loadConfig(profile, { ...choice, root });
+    const loaded = await loadConfig(profile, { ...choice, root: rootProfile });
     if (runBoards === undefined) return loaded;
     return { ...loaded, secrets: [...loaded.secrets, runBoards.databaseUrl] };
   };

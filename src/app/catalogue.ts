@@ -6,7 +6,7 @@ import type { App } from "./app.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** The catalogue of models of a profile; `withinMs` limits each request to a server. */
+/** What is needed to load the catalogue of models of a profile; `withinMs` limits each request to a server. */
 export function createCatalogueParts(
   { profile, resolved, variables }: App,
   { settings, withinMs }: { readonly settings: RouteSettings; readonly withinMs: number },

@@ -14,8 +14,8 @@ export async function removeSandboxes(
   run: Run,
   signal: AbortSignal,
 ): Promise<void> {
-  const { reclaimSandboxesOf } = await import("./environments/leftover-sandboxes.ts");
-  const lines = await reclaimSandboxesOf(app, { profile: run.profile, taskId: run.task_id }, signal);
+  const { tryReclaimSandboxesOfTask } = await import("./environments/leftover-sandboxes.ts");
+  const lines = await tryReclaimSandboxesOfTask(app, { profile: run.profile, taskId: run.task_id }, signal);
   for (const line of lines) notify(`note: ${line}`);
 }
 

@@ -25,7 +25,7 @@ import { resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { App } from "./app.ts";
 import { boardsLocation, loadDefaultWorkdir } from "./board.ts";
 import { readRouteSettings } from "./conversation.ts";
-import { reclaimSandboxesOf } from "./environments/leftover-sandboxes.ts";
+import { tryReclaimSandboxesOfTask } from "./environments/leftover-sandboxes.ts";
 
 /** The dispatch policy from the settings of this home. */
 export function policyOf({ resolved }: App): DispatchPolicy {
@@ -87,7 +87,7 @@ export async function openDispatch(
         const result = await host.terminate(run, within);
         // The supervisor may have been killed too, and then no other process removes the sandbox of its worker.
         if (result === "gone")
-          await reclaimSandboxesOf(app, { profile: run.profile, taskId: run.task_id }, within);
+          await tryReclaimSandboxesOfTask(app, { profile: run.profile, taskId: run.task_id }, within);
         return result;
       },
     },

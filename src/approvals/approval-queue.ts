@@ -28,8 +28,8 @@ export interface ApprovalQueue {
   findByCall(sessionId: string, callId: string): Approval | undefined;
   /** Uses an approval of this call that was never used because the process that asked had exited. */
   useGrant(sessionId: string, hash: string, signal: AbortSignal): Promise<Approval | undefined>;
-  /** Uses an answer for this call that was given after the process that asked had exited. */
-  reuseAnswer(
+  /** Like `useGrant`, for an answer to a question of the model; also moves the question to this call. */
+  takeLateAnswer(
     sessionId: string,
     call: { readonly callId: string; readonly hash: string },
     signal: AbortSignal,
@@ -164,7 +164,7 @@ export function createApprovalQueue(database: Database): ApprovalQueue {
       return row && toApproval(row);
     },
     useGrant: (sessionId, hash, signal) => takeUnused(sessionId, hash, signal),
-    reuseAnswer: (sessionId, { callId, hash }, signal) =>
+    takeLateAnswer: (sessionId, { callId, hash }, signal) =>
       takeUnused(sessionId, hash, signal, (id) => moveToCall.run({ id, callId })),
     use: (id, signal) => database.write(() => markUsed.run(id).changes === 1, signal),
     rememberedRules: (sessionId) => remembered.all(sessionId).map(({ rule }) => rule),

@@ -5,7 +5,7 @@ import type { Wraps } from "./simulated-dispatchers.ts";
 interface SeededBug {
   readonly wraps: Wraps;
   /** Matches the breach that a history with this bug must report. */
-  readonly found: RegExp;
+  readonly expectedBreach: RegExp;
 }
 
 /** Plausible bugs, each introduced by a wrapper around the correct parts. */
@@ -17,7 +17,7 @@ export const SEEDED_BUGS = {
         return isFence ? { rows: [], changes: 1 } : execute(query);
       },
     },
-    found: /lost the lease/,
+    expectedBreach: /lost the lease/,
   },
   "a supervisor ignores that its run has ended": {
     wraps: {
@@ -31,7 +31,7 @@ export const SEEDED_BUGS = {
           }),
       }),
     },
-    found: /two workers/,
+    expectedBreach: /two workers/,
   },
   "running tasks are subtracted twice": {
     wraps: {
@@ -46,7 +46,7 @@ export const SEEDED_BUGS = {
         },
       }),
     },
-    found: /slots empty/,
+    expectedBreach: /slots empty/,
   },
   "a task is released before its processes have exited": {
     wraps: {
@@ -64,7 +64,7 @@ export const SEEDED_BUGS = {
         reserveSlot: host.reserveSlot.bind(host),
       }),
     },
-    found: /two workers|workers alive/,
+    expectedBreach: /two workers|workers alive/,
   },
 } as const satisfies Record<string, SeededBug>;
 export type SeededBugName = keyof typeof SEEDED_BUGS;

@@ -36,9 +36,9 @@ describe("the simulation of boards", async () => {
     it(
       `finds the bug "${bug}" and prints a small script that reproduces it`,
       async () => {
-        const { wraps, found } = SEEDED_BUGS[bug];
+        const { wraps, expectedBreach } = SEEDED_BUGS[bug];
         const failure = await findFailure(wraps);
-        expect(failure.breach).toMatch(found);
+        expect(failure.breach).toMatch(expectedBreach);
         const small = await shrinkHistory(failure, {
           run: (plan) => runHistory(memory, { ...plan, wraps }),
           attempts: 600,
@@ -59,9 +59,11 @@ describe("the simulation of boards", async () => {
       for (const seed of [3, 11]) {
         const { actions } = await runHistory(memory, { seed });
         const disturbed = actions.slice(0, actions.indexOf("heal"));
-        const goes = disturbed.flatMap((action, at) => (action.startsWith("go ") ? [{ action, at }] : []));
-        expect(goes.length).toBeGreaterThan(50);
-        for (const { action, at } of goes) {
+        const goActions = disturbed.flatMap((action, at) =>
+          action.startsWith("go ") ? [{ action, at }] : [],
+        );
+        expect(goActions.length).toBeGreaterThan(50);
+        for (const { action, at } of goActions) {
           for (const crash of ["crash-before", "crash-after"]) {
             const last = action.replace("go", crash);
             const result = await runHistory(memory, {
@@ -78,7 +80,7 @@ describe("the simulation of boards", async () => {
   );
 });
 
-/** Runs a script from a log as a user would. */
+/** Runs a printed reproduction script, as a developer who copies it from a test log would. */
 async function runScript(script: string): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", "--eval", script]);
   return stdout.trimEnd();

@@ -128,7 +128,7 @@ test("an answer from another process ends the prompt, and the turn continues", a
   expect(await prompt.home.runs()).toBe(1);
 });
 
-test("a second answer changes nothing, and the prompt says so", async () => {
+test("an answer after a denial from another process changes nothing", async () => {
   await using prompt = await openPrompt();
   const [question] = await prompt.home.list();
   await prompt.home.hermes(["approvals", "deny", question?.id ?? ""]);

@@ -9,7 +9,7 @@ const ONE_CALL = { answers: [terminal(RUN), { text: "done" }] };
 const me = userInfo().username;
 
 describe("a call that needs approval in a single run", () => {
-  test("agent K2, M3: waits for an answer from another process, is named in other profiles, and runs once when approved", async () => {
+  test("agent K2, M3: waits for an answer from another process, is mentioned in the list of another profile, and runs once when approved", async () => {
     await using home = await openApprovalHome(ONE_CALL);
     const { ended } = home.start(["-z", "go", "--json"]);
     const question = await home.question();
@@ -41,7 +41,7 @@ describe("a call that needs approval in a single run", () => {
     expect(await home.list()).toEqual([]);
   });
 
-  test("agent M3: a denied call does not run, and the model gets the reason, without secrets, with an explicit denial", async () => {
+  test("agent M3: a denied call does not run, and the model gets the reason without secrets, and is told not to retry it", async () => {
     await using home = await openApprovalHome(ONE_CALL);
     const { ended } = home.start(["-z", "go", "--json"]);
     const { id } = await home.question();
@@ -516,14 +516,17 @@ describe("a model that does not accept a denial", () => {
     await using home = await openApprovalHome(
       {
         turns: [
-          { when: "hides", answers: [change, one, read, two, read, three, read, four, { text: "done" }] },
-          { when: "accepts", answers: [one, two, three, change, four, five, { text: "done" }] },
+          {
+            when: "reads between",
+            answers: [change, one, read, two, read, three, read, four, { text: "done" }],
+          },
+          { when: "changes between", answers: [one, two, three, change, four, five, { text: "done" }] },
         ],
       },
       approvals,
     );
-    expect((await home.run(["-z", "hides"])).exitCode).toBe(7);
-    expect(await home.run(["-z", "accepts"])).toMatchObject({ exitCode: 0, stdout: "done\n" });
+    expect((await home.run(["-z", "reads between"])).exitCode).toBe(7);
+    expect(await home.run(["-z", "changes between"])).toMatchObject({ exitCode: 0, stdout: "done\n" });
     expect(await readFile(home.file("a.txt"), "utf8")).toBe("a");
     expect(await home.runs()).toBe(0);
   });

@@ -28,7 +28,7 @@ test("agent C3, K2: a question of the model waits for an answer from another pro
   expect(decision).toMatchObject({ step: "person", verdict: "allowed", answeredBy: me });
 });
 
-test("agent C3: another text is an answer too; a verdict, an empty text, a number without a choice and a command of an agent are not", async () => {
+test("agent C3: words of one's own are an answer too; approve, deny, an empty text, a number out of range and a command that an agent runs are refused", async () => {
   await using home = await openApprovalHome(ONE_QUESTION);
   const { ended } = home.start(["-z", "go", "--json"]);
   const { id } = await home.question();

@@ -206,7 +206,7 @@ describe("hermes demo board", () => {
   );
 
   test(
-    "elsewhere, prints plain lines; Ctrl-C ends the demo with 130, including daemon, supervisors and workers",
+    "without a terminal, prints plain lines; Ctrl-C ends the demo with 130, including daemon, supervisors and workers",
     async () => {
       await using machine = await freshMachine();
       const child = machine.start(NO_ENGINE, ["board", "--fast"]);
@@ -261,7 +261,7 @@ describe("hermes demo board", () => {
 });
 
 test(
-  "a demo with --docker does not run elsewhere if no sandbox is possible",
+  "a demo with --docker fails instead of running on this machine if no sandbox is possible",
   async () => {
     await using machine = await freshMachine();
     const { exitCode, stderr } = await machine.demo(["--docker"]);

@@ -110,12 +110,12 @@ test("agent A7: a fallback answers one turn with its own key and price; the next
   const second = await home.hermes(["-c", "-z", "again"], { cwd: home.folder });
   expect(second).toMatchObject({ exitCode: 0, stdout: "from 2\n" });
   expect(second.stderr).toMatch(
-    /^hermes: Now one\/m1 \(ONE_KEY\) answers instead of two\/m2 \(TWO_KEY\): A new turn .* about \d+ tokens are read again\.\n$/,
+    /^hermes: Now one\/m1 \(ONE_KEY\) answers instead of two\/m2 \(TWO_KEY\): Each new turn starts with the session's own model\..* about \d+ tokens are read again\.\n$/,
   );
   expect([one.requests.length, two.requests.length]).toEqual([2, 1]);
 });
 
-test("agent A7: if the fallback is down too, one error names everything that was tried", async () => {
+test("agent A7: if the fallback fails too, one error names everything that was tried", async () => {
   await using one = await startScriptedServer(ANSWERS, { misbehave: () => status(503) });
   await using two = await startScriptedServer(ANSWERS, { misbehave: () => status(401) });
   await using home = await homeWith({ one: one.url, two: two.url });

@@ -6,7 +6,7 @@ import { openGatewayHome } from "../support/gateway-lab.ts";
 import { startScriptedService } from "../support/scripted-service.ts";
 import { mayMount } from "../support/small-disk.ts";
 
-const mountable = await mayMount();
+const canMount = await mayMount();
 const DISK_BYTES = 8 * 1024 * 1024;
 const person = (id: string) => ({
   chat: { chatId: id, type: "dm" as const },
@@ -33,8 +33,8 @@ async function open(script: ScriptInput, more: object = {}) {
   };
 }
 
-test.skipIf(!mountable)(
-  `A21, K27: on a full disk no message is acknowledged or lost, the gateway says so, and everything is answered once when there is space again${mountable ? "" : " [skipped: may not mount]"}`,
+test.skipIf(!canMount)(
+  `A21, K27: on a full disk no message is acknowledged or lost, the gateway says so, and everything is answered once when there is space again${canMount ? "" : " [skipped: may not mount]"}`,
   async () => {
     await using lab = await open(
       {
@@ -85,8 +85,8 @@ test.skipIf(!mountable)(
   },
 );
 
-test.skipIf(!mountable)(
-  `A21: a part that was sent when the disk was full is recorded later, and a stop does not wait for space${mountable ? "" : " [skipped: may not mount]"}`,
+test.skipIf(!canMount)(
+  `A21: a part that was sent when the disk was full is recorded later, and a stop does not wait for space${canMount ? "" : " [skipped: may not mount]"}`,
   async () => {
     await using lab = await open({ answers: [{ text: "one" }, { text: "two" }] });
     const { service, home, disk } = lab;

@@ -22,9 +22,9 @@ async function hermes(lab: Lab, ...args: readonly string[]): Promise<string> {
   return (await run(PROGRAM[0], [PROGRAM[1], ...args], { env })).stdout;
 }
 
-const mountable = await mayMount();
+const canMount = await mayMount();
 
-const groupable = await mayCreateCgroup();
+const canCreateCgroup = await mayCreateCgroup();
 
 /** The command lines of all processes. */
 async function commandLines(): Promise<readonly string[]> {
@@ -35,24 +35,24 @@ async function commandLines(): Promise<readonly string[]> {
 
 describe("a worker that misbehaves affects only its own run, with one visible outcome:", () => {
   const cases = [
-    { what: "it exits 0 without a result", script: "exit 0", outcome: "protocol_violation", counts: 1 },
+    { what: "it exits 0 without a result", script: "exit 0", outcome: "protocol_violation", failures: 1 },
     {
       what: "it ignores TERM after its maximum run time",
       script: "trap '' TERM; while :; do sleep 0.1; done",
       maxRuntimeSeconds: 2,
       outcome: "timed_out",
-      counts: 1,
+      failures: 1,
     },
     {
       what: "it leaves processes in other sessions behind",
       script: "setsid sleep 300 & setsid bash -c 'setsid sleep 300 & sleep 300' & exit 7",
       outcome: "crashed",
-      counts: 1,
+      failures: 1,
     },
-    { what: "it ends its own group", script: "kill -9 0", outcome: "crashed", counts: 1 },
-    { what: "it receives TERM", script: "kill -TERM $$", outcome: "infra_killed", counts: 0 },
+    { what: "it ends its own group", script: "kill -9 0", outcome: "crashed", failures: 1 },
+    { what: "it receives TERM", script: "kill -TERM $$", outcome: "infra_killed", failures: 0 },
   ];
-  for (const { what, script, maxRuntimeSeconds, outcome, counts } of cases) {
+  for (const { what, script, maxRuntimeSeconds, outcome, failures } of cases) {
     test(
       `${what}: ${outcome}`,
       async () => {
@@ -63,7 +63,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
         await lab.superviseScript(claimed, script);
         expect(await lab.ended(claimed)).toMatchObject({ outcome });
         const { task, events } = await lab.store.show(claimed.task.id, never);
-        expect(task).toMatchObject({ status: "ready", consecutive_failures: counts });
+        expect(task).toMatchObject({ status: "ready", consecutive_failures: failures });
         expect(events.filter(({ kind }) => kind === outcome)).toHaveLength(1);
         const { id } = task;
         expect(await hermes(lab, "kanban", "why", id)).toMatch(/^It waits until .+\n.*unguard/m);
@@ -73,8 +73,8 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
     );
   }
 
-  test.skipIf(!groupable)(
-    `it leaves a process that forked twice, in its own session and with an empty environment: nothing survives the run${groupable ? "" : " [skipped: may not create a cgroup]"}`,
+  test.skipIf(!canCreateCgroup)(
+    `it leaves a process that forked twice, in its own session and with an empty environment: nothing survives the run${canCreateCgroup ? "" : " [skipped: may not create a cgroup]"}`,
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("runaway")).id);
@@ -93,7 +93,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
   );
 
   test(
-    "it prints endlessly: the log stays bounded, the supervisor stays small, and the end of the output is kept",
+    "it prints a huge amount: the log stays bounded, the supervisor stays small, and the end of the output is kept",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("chatter")).id);
@@ -114,8 +114,8 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
     LONG,
   );
 
-  test.skipIf(!mountable)(
-    `it fills the disk that holds board and log: its run ends once there is free space, and the next task works${mountable ? "" : " [skipped: may not mount]"}`,
+  test.skipIf(!canMount)(
+    `it fills the disk that holds board and log: its run ends once there is free space, and the next task works${canMount ? "" : " [skipped: may not mount]"}`,
     async () => {
       const leaseMs = scale.fullDiskLeaseMs;
       await using lab = await openWorkerLab({ diskBytes: 8 * 1024 * 1024, leaseMs });
@@ -202,7 +202,8 @@ test(
     process.kill(supervisorPid, "SIGSTOP");
     lab.expireLease(claimed);
     expect(await lab.system.reclaimExpired(claimed.run.id, 0, never)).toBe(true);
-    // This worker does not watch its pipe.
+    // A real worker would notice, from the pipe to its supervisor, that its lease is not renewed, and stop; this script does
+    // not, so its processes are still running.
     await eventually(async () => (await lab.processesOf(claimed)).length > 0);
     const next = await lab.claim(claimed.task.id);
     expect(await lab.host.start(next, never)).toMatchObject({ kind: "started" });

@@ -74,7 +74,7 @@ describe("hermes kanban dispatch", () => {
     expect((await home.kanban("dispatch-status")).stdout).toContain("LAST PASS");
   });
 
-  it("why names one reason, and the suggested unguard and reassign work", async () => {
+  it("why names one reason and suggests assign; reassign and unguard work on the task", async () => {
     await using home = await openHome();
     const id = await home.create("mine", "--assignee", "nobody-here");
     const why = await home.kanban("why", id, "--json");
@@ -148,7 +148,7 @@ describe("hermes kanban dispatch", () => {
     expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer sk-test-right");
   });
 
-  it("a task and two that continue on its branch run one after the other, without a failure, and leave no worktree", async () => {
+  it("a task and its two children on the same branch run one after the other without a failure and leave no worktree", async () => {
     await using home = await openHome();
     await home.addProfile("coder");
     const repository = join(home.folder, "shop");
@@ -179,7 +179,7 @@ describe("hermes kanban dispatch", () => {
     await daemon.ended;
   });
 
-  it("a claim by hand is reclaimed for another profile, and its run ends", async () => {
+  it("reassign refuses a task that was claimed by hand, unless --reclaim is given", async () => {
     await using home = await openHome();
     const id = await home.create("mine", "--assignee", "default");
     expect((await home.kanban("claim", id)).exitCode).toBe(0);
@@ -189,7 +189,7 @@ describe("hermes kanban dispatch", () => {
     expect(given.json(), given.stderr).toMatchObject({ id, assignee: "other", status: "ready" });
   });
 
-  it("G35: a daemon holds the leases of its boards, notices a new task at once, and exits cleanly on TERM", async () => {
+  it("G35: a daemon holds the leases of its boards, notices a new task at once, and exits cleanly on SIGINT", async () => {
     await using home = await openHome();
     await home.create("nobody's");
     const daemon = home.start(["kanban", "daemon"]);

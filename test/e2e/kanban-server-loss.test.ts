@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { openKanbanLine } from "../support/kanban-line.ts";
+import { openKanbanCli } from "../support/kanban-line.ts";
 import { openOwnPostgres } from "../support/own-postgres.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
@@ -25,11 +25,11 @@ describeWith("postgres", "a PostgreSQL server that is killed and started again u
 
   test("does not end watch, which then prints each missed event once", async () => {
     await using server = await openOwnPostgres(shared);
-    await using line = await openKanbanLine();
+    await using cli = await openKanbanCli();
     const env = { HERMES_KANBAN_DATABASE_URL: server.url };
     const stop = new AbortController();
     let [seen, notes] = ["", ""];
-    const watching = line
+    const watching = cli
       .run(["watch", "--interval", "0.05"], {
         env,
         signal: stop.signal,
@@ -43,12 +43,12 @@ describeWith("postgres", "a PostgreSQL server that is killed and started again u
       })
       .catch(() => undefined);
     await expect.poll(() => notes, { timeout: 60_000 }).toContain("Watching");
-    await line.ok(["create", "first"], { env });
+    await cli.ok(["create", "first"], { env });
     await expect.poll(() => seen, { timeout: 60_000 }).toContain("first");
     await server.kill();
     await expect.poll(() => notes, { timeout: 60_000 }).toContain("Retrying until");
     await server.start();
-    await line.ok(["create", "second"], { env });
+    await cli.ok(["create", "second"], { env });
     await watching;
     expect(seen.match(/: created by alice/g)).toHaveLength(2);
     expect(notes).toContain("the board is available again");

@@ -201,7 +201,10 @@ describe("profiles and boards in SQLite", () => {
     },
   );
 
-  /** Stops a rename after its last step on the profile itself, which is to read the active profile. */
+  /**
+   * Blocks a rename after it has moved the profile: `active_profile`, which it reads next, becomes a pipe. Returns the path of
+   * the pipe.
+   */
   async function holdAfterMove(home: Home): Promise<string> {
     const pipe = join(home.path, "active_profile");
     await run("mkfifo", [pipe]);
@@ -302,7 +305,7 @@ describe("profiles and boards in SQLite", () => {
   );
 
   it(
-    "board G47: the servers of all profiles count, and an unreachable one is named without its password",
+    "board G47: an unreachable database server of another profile prevents a rename, unless boards are to be skipped, and is named without its password",
     LONG,
     async () => {
       await using home = await openHome();

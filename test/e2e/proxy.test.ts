@@ -32,60 +32,63 @@ async function homeFor(format: string, address: string, more: Record<string, unk
 
 const portOf = ({ url }: ScriptedServer): string => new URL(url).port;
 
-test.each(FORMATS)("a model (%s) is reached through a proxy with a custom authority", async (format) => {
-  await using temp = await tempHome();
-  const tls = await makeTlsIdentity(temp.folder);
-  await using server = await startScriptedServer(SCRIPT, { tls });
-  await using six = await startScriptedServer(SCRIPT, { tls, host: "::1" });
-  await using proxy = await startProxy({ credentials: "me:secret" });
-  const env = { HTTPS_PROXY: `http://me:secret@127.0.0.1:${proxy.port}` };
-  const named = `https://api.test:${portOf(server)}`;
-  const fine = { exitCode: 0, stdout: "through it\n", stderr: "" };
+test.each(FORMATS)(
+  "a model (%s) whose server has a certificate of a custom CA is reached through a proxy",
+  async (format) => {
+    await using temp = await tempHome();
+    const tls = await makeTlsIdentity(temp.folder);
+    await using server = await startScriptedServer(SCRIPT, { tls });
+    await using ipv6Server = await startScriptedServer(SCRIPT, { tls, host: "::1" });
+    await using proxy = await startProxy({ credentials: "me:secret" });
+    const env = { HTTPS_PROXY: `http://me:secret@127.0.0.1:${proxy.port}` };
+    const named = `https://api.test:${portOf(server)}`;
+    const fine = { exitCode: 0, stdout: "through it\n", stderr: "" };
 
-  // Only the proxy can resolve its name.
-  await using byVariable = await homeFor(format, named);
-  expect(await byVariable.run({ ...env, SSL_CERT_FILE: tls.caFile })).toMatchObject(fine);
-  await using bySetting = await homeFor(format, named, { ssl_ca_cert: tls.caFile });
-  expect(await bySetting.run(env)).toMatchObject(fine);
-  await using unchecked = await homeFor(format, named, { ssl_verify: false });
-  expect(await unchecked.run(env)).toMatchObject(fine);
-  await using bySix = await homeFor(format, `https://[fd00::7]:${portOf(six)}`, {
-    ssl_verify: false,
-    models: { m: { context_length: 128_000 } }, // otherwise it would be requested, because the server is private
-  });
-  expect(await bySix.run(env)).toMatchObject(fine);
-  const tunnels = [...proxy.log];
-  expect(tunnels).toEqual([
-    ...Array.from({ length: 3 }, () => `CONNECT api.test:${portOf(server)}`),
-    `CONNECT [fd00::7]:${portOf(six)}`,
-  ]);
+    // Only the proxy can resolve its name.
+    await using byVariable = await homeFor(format, named);
+    expect(await byVariable.run({ ...env, SSL_CERT_FILE: tls.caFile })).toMatchObject(fine);
+    await using bySetting = await homeFor(format, named, { ssl_ca_cert: tls.caFile });
+    expect(await bySetting.run(env)).toMatchObject(fine);
+    await using unchecked = await homeFor(format, named, { ssl_verify: false });
+    expect(await unchecked.run(env)).toMatchObject(fine);
+    await using overIpv6 = await homeFor(format, `https://[fd00::7]:${portOf(ipv6Server)}`, {
+      ssl_verify: false,
+      models: { m: { context_length: 128_000 } }, // otherwise it would be requested, because the server is private
+    });
+    expect(await overIpv6.run(env)).toMatchObject(fine);
+    const tunnels = [...proxy.log];
+    expect(tunnels).toEqual([
+      ...Array.from({ length: 3 }, () => `CONNECT api.test:${portOf(server)}`),
+      `CONNECT [fd00::7]:${portOf(ipv6Server)}`,
+    ]);
 
-  // Directly, because these servers are on this machine.
-  for (const address of [`https://localhost:${portOf(server)}`, six.url]) {
-    await using direct = await homeFor(format, address, { ssl_ca_cert: tls.caFile });
-    expect(await direct.run(env)).toMatchObject(fine);
-  }
-  expect(proxy.log).toEqual(tunnels);
+    // Directly, because these servers are on this machine.
+    for (const address of [`https://localhost:${portOf(server)}`, ipv6Server.url]) {
+      await using direct = await homeFor(format, address, { ssl_ca_cert: tls.caFile });
+      expect(await direct.run(env)).toMatchObject(fine);
+    }
+    expect(proxy.log).toEqual(tunnels);
 
-  // An untrusted certificate is refused, with the setting that helps, and so is a wrong proxy password.
-  const untrusted = await byVariable.run(env);
-  expect(untrusted).toMatchObject({ exitCode: 1, stdout: "" });
-  expect(untrusted.stderr).toContain("its certificate is not trusted");
-  expect(untrusted.stderr).toContain("`providers.lab.ssl_ca_cert` or SSL_CERT_FILE");
-  const noFile = await byVariable.run({ ...env, SSL_CERT_FILE: "/nowhere/ca.pem" });
-  expect(noFile.stderr).toContain("certificate authorities in /nowhere/ca.pem");
-  expect(noFile.stderr).not.toContain("Trying again");
-  const wrongPassword = await bySetting.run({ HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` });
-  expect(wrongPassword).toMatchObject({
-    exitCode: 1,
-    stderr: expect.stringContaining(
-      `through the proxy 127.0.0.1:${proxy.port}: the proxy requires a valid user name and password (407).`,
-    ),
-  });
-  expect(wrongPassword.stderr).toContain("http://NAME:PASSWORD@HOST:PORT");
-  expect(wrongPassword.stderr).not.toMatch(/key|base_url/);
-  expect(wrongPassword.stderr).not.toContain("wrong");
-});
+    // An untrusted certificate is refused, with the setting that helps, and so is a wrong proxy password.
+    const untrusted = await byVariable.run(env);
+    expect(untrusted).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(untrusted.stderr).toContain("its certificate is not trusted");
+    expect(untrusted.stderr).toContain("`providers.lab.ssl_ca_cert` or SSL_CERT_FILE");
+    const noFile = await byVariable.run({ ...env, SSL_CERT_FILE: "/nowhere/ca.pem" });
+    expect(noFile.stderr).toContain("certificate authorities in /nowhere/ca.pem");
+    expect(noFile.stderr).not.toContain("Trying again");
+    const wrongPassword = await bySetting.run({ HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` });
+    expect(wrongPassword).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(
+        `through the proxy 127.0.0.1:${proxy.port}: the proxy requires a valid user name and password (407).`,
+      ),
+    });
+    expect(wrongPassword.stderr).toContain("http://NAME:PASSWORD@HOST:PORT");
+    expect(wrongPassword.stderr).not.toMatch(/key|base_url/);
+    expect(wrongPassword.stderr).not.toContain("wrong");
+  },
+);
 
 test.each(FORMATS)(
   "a proxy that closes the connection is named at once, and the request is retried as usual (%s)",

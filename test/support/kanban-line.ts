@@ -6,11 +6,11 @@ import { AppError } from "../../src/lib/errors.ts";
 import { captureStreams } from "./built-program.ts";
 import { tempFolder } from "./temp-folder.ts";
 
-export interface LineOptions {
+export interface CommandOptions {
   readonly columns?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-  /** Called with each line of output as it is printed. */
+  /** Called with each piece of output as it is printed. */
   readonly onPrint?: (text: string) => void;
   readonly onNote?: (text: string) => void;
   /** Resolves when the reader of the output has taken what was printed. */
@@ -18,7 +18,7 @@ export interface LineOptions {
 }
 
 /** The result of one command line: its output, and the known failure that it ended with. */
-export interface LineRun {
+export interface CommandResult {
   readonly stdout: string;
   readonly stderr: string;
   readonly failure: AppError | undefined;
@@ -26,10 +26,10 @@ export interface LineRun {
 }
 
 /** Runs `hermes kanban` in this process and a temporary home, as the program does but without the cost of a start. */
-export async function openKanbanLine() {
+export async function openKanbanCli() {
   const folder = await tempFolder();
   const home = folder.file("home");
-  const contextOf = (words: readonly string[], terminal: Terminal, { env, signal }: LineOptions) =>
+  const contextOf = (words: readonly string[], terminal: Terminal, { env, signal }: CommandOptions) =>
     createContext(
       { profile: undefined, settings: new Map(), words: ["kanban", ...words] },
       terminal,
@@ -43,7 +43,7 @@ export async function openKanbanLine() {
       undefined,
       signal ?? new AbortController().signal,
     );
-  async function run(words: readonly string[], options: LineOptions = {}): Promise<LineRun> {
+  async function run(words: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
     const output = { stdout: "", stderr: "" };
     const print = (text: string): void => {
       output.stdout += text;
@@ -82,15 +82,15 @@ export async function openKanbanLine() {
     folder: folder.path,
     run,
     /** Runs a command that must succeed and returns its output. */
-    async ok(words: readonly string[], options?: LineOptions): Promise<string> {
+    async ok(words: readonly string[], options?: CommandOptions): Promise<string> {
       const { stdout, failure } = await run(words, options);
       if (failure !== undefined) throw failure;
       return stdout;
     },
-    async json<Value>(words: readonly string[], options?: LineOptions): Promise<Value> {
+    async json<Value>(words: readonly string[], options?: CommandOptions): Promise<Value> {
       return JSON.parse(await this.ok([...words, "--json"], options)) as Value;
     },
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
-export type KanbanLine = Awaited<ReturnType<typeof openKanbanLine>>;
+export type KanbanCli = Awaited<ReturnType<typeof openKanbanCli>>;

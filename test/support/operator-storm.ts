@@ -20,8 +20,9 @@ export const ACTIONS = ["complete", "block", "archive", "reclaim", "reassign", "
 type Action = (typeof ACTIONS)[number];
 
 /**
- * A daemon with all caps at 1 and tasks that share one folder, whose workers never end by themselves. The processes are
- * checked continuously: never two runs at once, and no process of a run shortly after its end.
+ * A set-up in which an operator interferes with every running task (see `ACTIONS`): a daemon with all caps at 1, and tasks
+ * that share one folder, whose workers never end by themselves. Meanwhile the process table is sampled: there must never be
+ * two runs at once, and no process may survive the end of its run by more than `scale.leavingMs`.
  */
 export async function openOperatorStorm(databaseUrl = "") {
   const home = await tempHome();
@@ -35,7 +36,8 @@ export async function openOperatorStorm(databaseUrl = "") {
     expect(result.exitCode, `${args.join(" ")}: ${result.stderr}`).toBe(0);
     return result;
   };
-  // As turns, because a run continues the session of the previous run.
+  // As `turns`, whose answers start again at each prompt: a run continues the previous run's session, where plain `answers`
+  // would already be used up.
   const answers = [{ tools: [{ name: "terminal", input: { command: "sleep 300" } }] }];
   const script = { turns: [{ when: "work kanban task", answers }] };
   for (const name of PROFILES) {

@@ -24,7 +24,8 @@ export interface Live {
 
 /** Two beats of the server and a margin. */
 const DEAD_AFTER_MS = 40_000;
-const SAID_AFTER_MS = 3_000;
+/** How long a connection must be lost before the page shows it. */
+const SHOW_LOST_AFTER_MS = 3_000;
 const RETRIES_MS = [1_000, 2_000, 5_000, 10_000];
 const HIDDEN_MS = 10_000;
 const CHECK_EVERY_MS = 5_000;
@@ -51,7 +52,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
   let heardAt = 0;
   let attempt = 0;
   let wake = (): void => undefined;
-  let sayTimer = 0;
+  let showLostTimer = 0;
 
   function show(next: LiveStatus): void {
     status = next;
@@ -74,7 +75,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
   }
 
   function receive(event: LiveEvent): void {
-    clearTimeout(sayTimer);
+    clearTimeout(showLostTimer);
     attempt = 0;
     if (status.state !== "live" || status.lostAt !== undefined) setStatus({ state: "live" });
     const { at, backInMs } = (event.data ?? {}) as { at?: string; backInMs?: number };
@@ -85,16 +86,16 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
     if (event.name === "hello") void sendTopics(tabs.topics());
   }
 
-  /** Delayed, so that a short interruption is not shown. */
+  /** Records that the connection is lost. The state `lost` follows after a delay, so that a short interruption is not shown. */
   function lose(retryAt: number): void {
     const lostAt = status.lostAt ?? Date.now();
     setStatus({ state: status.state, lostAt, retryAt });
-    clearTimeout(sayTimer);
-    sayTimer = window.setTimeout(
+    clearTimeout(showLostTimer);
+    showLostTimer = window.setTimeout(
       () => {
         if (status.lostAt !== undefined) setStatus({ ...status, state: "lost" });
       },
-      Math.max(0, lostAt + SAID_AFTER_MS - Date.now()),
+      Math.max(0, lostAt + SHOW_LOST_AFTER_MS - Date.now()),
     );
   }
 
@@ -152,7 +153,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
   async function sendTopics(topics: Readonly<Record<string, string | null>>): Promise<void> {
     const current = stream;
     const names = Object.keys(topics);
-    if (current === undefined || lastId === undefined) return; // sent with the first event
+    if (current === undefined || lastId === undefined) return; // `receive` sends them when `hello` arrives
     if (names.length === current.topics.size && names.every((name) => current.topics.has(name))) return;
     const known = current.topics;
     current.topics = new Set(names);
@@ -171,24 +172,23 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
   }
 
   /** Waits until this tab may lead, or takes over from a frozen leader. */
-  async function takeTurns(signal: AbortSignal): Promise<void> {
+  async function waitToLead(signal: AbortSignal): Promise<void> {
     heardAt = Date.now();
     tabs.join();
+    let leadership: AbortController | undefined;
     const request = (options: LockOptions): Promise<void> =>
       navigator.locks.request(tabs.name, options, async () => {
-        const turn = new AbortController();
-        connectionOf = turn;
-        await lead(AbortSignal.any([signal, turn.signal]));
+        leadership = new AbortController();
+        await lead(AbortSignal.any([signal, leadership.signal]));
       });
-    let connectionOf: AbortController | undefined;
     const watch = window.setInterval(() => {
       if (tabs.isLeading() || document.hidden || Date.now() - heardAt <= DEAD_AFTER_MS) return;
       heardAt = Date.now();
-      request({ steal: true }).catch(() => connectionOf?.abort());
+      request({ steal: true }).catch(() => leadership?.abort());
     }, CHECK_EVERY_MS);
     while (!signal.aborted) {
       // Rejected if another tab steals the lock; then this tab waits for it again.
-      await request({ signal }).catch(() => connectionOf?.abort());
+      await request({ signal }).catch(() => leadership?.abort());
     }
     clearInterval(watch);
   }
@@ -249,7 +249,7 @@ export function createLive(api: Api, onSignedOut: () => void): Live {
       addEventListener("focus", onReturn, { signal });
       document.addEventListener("visibilitychange", onReturn, { signal });
       tabs.open(signal);
-      void ("locks" in navigator ? takeTurns(signal) : readAlone(signal));
+      void ("locks" in navigator ? waitToLead(signal) : readAlone(signal));
     },
     stop: () => running?.abort(),
   };

@@ -29,7 +29,7 @@ export function KeyProvider({ children }: { readonly children: ReactNode }) {
     let first = "";
     let firstAt = 0;
     const onKeyDown = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.isComposing || isAway()) return;
+      if (event.defaultPrevented || event.isComposing || isOverlayOpen()) return;
       const isCommand = event.metaKey || event.ctrlKey;
       if (!isCommand && (isField(event.target) || event.altKey)) return;
       const isLetter = !isCommand && event.key.length === 1;
@@ -101,7 +101,7 @@ function isField(target: EventTarget | null): boolean {
 }
 
 /** Whether a dialog or popover is open, which has its own keys. */
-function isAway(): boolean {
+function isOverlayOpen(): boolean {
   return document.querySelector("dialog:modal, [popover]:popover-open") !== null;
 }
 

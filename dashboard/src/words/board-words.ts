@@ -130,7 +130,7 @@ export const boardWords = {
     unguard: "Start without waiting",
   },
   refusals: {
-    here: "It is already here.",
+    "already-here": "It is already here.",
     "not-by-hand": "A dispatcher starts tasks that are ready.",
     "only-new": "Only new tasks and repeated questions go to triage.",
     "waits-by-itself": "Tasks are here until the tasks before them are done.",
@@ -291,7 +291,7 @@ export const boardWords = {
   graph: {
     label: "Tasks and what they wait for",
     empty: { title: "No task waits for another", text: "Dependencies between tasks are drawn here." },
-    left: (count: number) => `${task(count)} with dependencies are not drawn, because there are too many.`,
+    omitted: (count: number) => `${task(count)} with dependencies are not drawn, because there are too many.`,
     node: (task: string, status: string) => `${task}, ${status}`,
     zoomIn: "Larger",
     zoomOut: "Smaller",

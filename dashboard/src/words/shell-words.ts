@@ -75,7 +75,7 @@ export const shellWords = {
     againHint: "Sign in again; what you were writing is still there.",
     link: "On the machine where Hermes runs, create a link and open it in this browser:",
     command: "hermes dashboard link",
-    linkHint: "A link works once and for ten minutes.",
+    linkHint: "A link works once and expires in ten minutes.",
     entering: "Signing in…",
     failed: "This link was used before, is older than ten minutes, or is incomplete. Create a new one:",
     tooMany: "Too many attempts from this address. Wait a minute, then try again.",

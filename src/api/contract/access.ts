@@ -6,14 +6,17 @@ const SIGN_IN_WAYS = ["link", "password"] as const;
 
 export type SignInWay = (typeof SIGN_IN_WAYS)[number];
 
-/** Answer of `GET api/me`, the only one that a browser gets before it has signed in. It says nothing about accounts or data. */
+/**
+ * Answer of `GET api/me`, the only one that a browser gets before it has signed in. Before sign-in, it says nothing about
+ * accounts or data.
+ */
 export const meSchema = z.discriminatedUnion("signedIn", [
   z.strictObject({ signedIn: z.literal(false), ways: z.array(z.enum(SIGN_IN_WAYS)) }),
   z.strictObject({
     signedIn: z.literal(true),
     /** Names this sign-in: another value means that somebody has signed in anew. */
     id: z.string(),
-    /** Who, for people. */
+    /** The display name of the user. */
     name: z.string(),
     scopes: z.array(z.enum(DASHBOARD_SCOPES)),
     /** Whether the gate is switched off, so that anybody who reaches the server can read; every page shows a warning. */

@@ -43,7 +43,7 @@ export const needSchema = z.object({
   failures: count,
   task: z.object({ board: z.string(), id: z.string(), seq: z.int() }).nullable(),
   approval: approvalSchema.nullable(),
-  /** A command or sentence that says how to release it; empty if the page has a button. */
+  /** A command or sentence that says how to resolve it; empty if the page has a button. */
   release: z.string(),
   /** What the page offers, in this order. `key`: open the keys of the profile `who`. */
   actions: z.array(z.enum(["answer", "approve", "review", "retry", "key", "resume", "open"])),
@@ -84,6 +84,7 @@ export const sandboxRowSchema = z.object({
   isInUse: z.boolean(),
   /** Last use or stop; null if unknown. */
   usedAt: time.nullable(),
+  /** Its settings differ from the current ones. */
   isDrifted: z.boolean(),
 });
 export type SandboxRow = z.infer<typeof sandboxRowSchema>;
@@ -93,7 +94,7 @@ export const overviewAnswerSchema = z.object({
   profile: z.string(),
   facts: z.object({
     running: count,
-    /** How many may run at once on this host; null means no limit. */
+    /** The slots of this host: how many tasks may run on it at once; null means no limit. */
     places: z.int().nullable(),
     needs: count,
     doneToday: count,
@@ -125,6 +126,6 @@ export const overviewAnswerSchema = z.object({
 });
 export type OverviewAnswer = z.infer<typeof overviewAnswerSchema>;
 
-/** Data of the event `needs-change`: everything that waits now. */
+/** Data of the event `needs-change`, which says that the list of needs has changed: everything that waits now. */
 export const needsChangeSchema = z.object({ needs: z.array(needSchema) });
 export type NeedsChange = z.infer<typeof needsChangeSchema>;

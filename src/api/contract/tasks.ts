@@ -95,7 +95,7 @@ export const whySchema = z.object({
   reason: z.string(),
   /** A sentence; several parents are on a line each. */
   text: z.string(),
-  /** A command or sentence; empty when nothing needs to be done. */
+  /** A command or sentence that says how to resolve it; empty when nothing needs to be done. */
   release: z.string(),
   until: time.nullable(),
 });

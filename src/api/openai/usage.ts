@@ -13,7 +13,7 @@ export function chatUsage({ usage }: Pick<RunResult, "usage">) {
   };
 }
 
-/** The same as responses report them. */
+/** The same token counts in the form of the Responses API. */
 export function responseUsage({ usage }: Pick<RunResult, "usage">) {
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, reasoningTokens = 0 } = usage ?? {};
   return {

@@ -24,7 +24,7 @@ export function reclaimSandboxesOfRun(
 }
 
 /** Like `reclaimSandboxesOfRun`, for a worker of another process. Returns a failure as a notice: `sandbox gc` retries. */
-export async function reclaimSandboxesOf(
+export async function tryReclaimSandboxesOfTask(
   { profile: { name, root }, variables, userHome }: App,
   { profile, taskId }: { readonly profile: string | null; readonly taskId: string },
   signal: AbortSignal,
@@ -55,7 +55,7 @@ async function reclaimSandboxes(
   const notices: string[] = [];
   const reporter = { onNotice: (text: string) => void notices.push(text), onProgress: () => undefined };
   const facts = createEnvironmentFacts(app, { cwd, reporter });
-  // As for the workers: each worker has its own sandbox, which is removed with the worker.
+  // The same value that the workers ran with: each worker has its own sandbox, which is removed with the worker.
   const options = { ...facts.options, docker_persist_across_processes: false };
   await reclaimAbandonedSandboxes({ ...facts, options, task: taskId }, signal);
   return notices;

@@ -10,10 +10,10 @@ import { createRunGroup, insideGroup, killGroup, pidsIn, removeLeftoverGroups } 
 
 const board = randomBytes(8).toString("hex");
 const createGroup = (runId: number) => createRunGroup(runMark(board, { taskId: "t_1", runId }));
-const groupable = await mayCreateCgroup();
+const canCreateCgroup = await mayCreateCgroup();
 
-test.skipIf(!groupable)(
-  `leftover cgroups of killed supervisors are removed later, cgroups with processes never${groupable ? "" : " [skipped: may not create a cgroup]"}`,
+test.skipIf(!canCreateCgroup)(
+  `leftover cgroups of killed supervisors are removed later, cgroups with processes never${canCreateCgroup ? "" : " [skipped: may not create a cgroup]"}`,
   async () => {
     const [left, used] = [(await createGroup(1)) ?? "", (await createGroup(2)) ?? ""];
     const [file, ...args] = insideGroup(used, ["sleep", "300"]);

@@ -33,7 +33,7 @@ export function build(context: CommandContext): Command {
   dashboard
     .option("--host <address>", "address to listen on instead of dashboard.host")
     .option("--port <number>", "port to listen on instead of dashboard.port")
-    .option("--no-open", "only print the link")
+    .option("--no-open", "print the link, but open no browser")
     .allowExcessArguments()
     .action((options) => {
       const [word] = dashboard.args;
@@ -55,7 +55,7 @@ export function build(context: CommandContext): Command {
     .option("--openapi", "print a description of the dashboard's routes for programs (OpenAPI 3.1)")
     .option("--json", "print JSON")
     .action((options) => printRoutes(context, options));
-  add("password", "Set the password that signs in where others can reach the dashboard.", [
+  add("password", "Set the password for signing in when the dashboard can be reached from other machines.", [
     "hermes dashboard password",
   ]).action(() => setPassword(context));
   add("sign-out", "Sign out all browsers, and end all unused links.", ["hermes dashboard sign-out"]).action(
@@ -78,7 +78,7 @@ async function serveDashboard(context: CommandContext, { host, port, open }: Ser
   const show = (url: string, link: string | undefined): void => {
     terminal.print(link ?? url);
     if (link !== undefined)
-      terminal.note("The link works once, for ten minutes. For another: `hermes dashboard link`.");
+      terminal.note("The link works once and expires in ten minutes. For another: `hermes dashboard link`.");
     if (open) openBrowser(context, app.profile.root, link ?? url);
   };
   const running = await runAppDashboard(

@@ -127,7 +127,7 @@ export function createCallGate(parts: CallGateParts): CallGate {
       const isDenied = !("question" in result) && result.verdict === "denied";
       // Asking needs no approval: the question itself waits for an answer.
       if (request.effects.asks !== undefined && !isDenied) {
-        const earlier = await queue.reuseAnswer(sessionId, request, signal);
+        const earlier = await queue.takeLateAnswer(sessionId, request, signal);
         if (earlier !== undefined) return decided(concludeClarification(earlier));
         return wait(await askClarification(request, signal), concludeClarification);
       }

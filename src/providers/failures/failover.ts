@@ -68,7 +68,7 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
   let current = await chain.open(0, primary);
   let start: TurnStart | undefined; // set until the first request of the turn
   let isCostLimited = false;
-  let skipped: Tried[] = []; // the candidates that cooled down at the start of the turn
+  let skipped: Tried[] = []; // the candidates that could not be used at the start of the turn
   let used: Candidate | undefined; // the candidate whose use was recorded in this turn
   let accepted: Candidate | undefined; // the candidate whose cooldown was ended in this turn
   let recording: Promise<unknown> = Promise.resolve();
@@ -95,7 +95,8 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
     const switched = { type: "route-switched", from, to } as const;
     if ("cooling" in ready && current.index > 0)
       return { ...switched, reason: `${primary.provider} ${ready.cooling}.` };
-    if (from.provider !== to.provider || from.model !== to.model) return { ...switched, reason: RETURNS };
+    if (from.provider !== to.provider || from.model !== to.model)
+      return { ...switched, reason: BACK_TO_PRIMARY };
     const key = primary.keys.find(({ source }) => source === from.keySource);
     const state = key && stateOf(key, await states.of(serverOf(primary), signal));
     const why = isCooling(state, clock.now()) ? describeCooling(state) : "is no longer set";
@@ -200,7 +201,7 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
         await startCooldown(current, failure, signal);
         failures.push(failure);
         tried.push({ name: formatRoute(nameOf(route)), message: failure.message });
-        // The next fallback may manage what this one cannot, for instance if its window is too small.
+        // The next fallback may succeed where this one failed, for instance because this one's window is too small.
         const maySwitch = index > 0 ? failure.kind !== "aborted" : FAILURE_KINDS[failure.kind].fallsBack;
         const next =
           maySwitch && !signal.aborted && mayRepeat(failure, options.showsText)
@@ -229,7 +230,7 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
   };
 }
 
-const RETURNS = "A new turn starts with the model of the session again.";
+const BACK_TO_PRIMARY = "Each new turn starts with the session's own model.";
 
 function nameOf({ provider, model, keySource }: Route): RouteName {
   return { provider, model, keySource };

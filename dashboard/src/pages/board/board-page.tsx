@@ -43,11 +43,11 @@ const GraphView = lazy(() =>
   import("./graph/graph-view.tsx").then(({ GraphView: view }) => ({ default: view })),
 );
 
-/** Leads to the default or the first board, for an address without one. */
+/** Redirects an address that names no board to the default board, or else to the first one. */
 export function FirstBoard() {
   const { api } = useAppData();
   const navigate = useNavigate();
-  const { new: opensNew } = useSearch({ strict: false });
+  const { new: opensNewTask } = useSearch({ strict: false });
   const boards = useQuery(boardsQuery(api));
   const all = boards.data?.boards ?? [];
   const first = (all.find(({ slug }) => slug === "default") ?? all[0])?.slug;
@@ -56,10 +56,10 @@ export function FirstBoard() {
       void navigate({
         to: "/board/$board/{-$task}",
         params: { board: first },
-        search: opensNew ? { new: true } : {},
+        search: opensNewTask ? { new: true } : {},
         replace: true,
       });
-  }, [first, opensNew, navigate]);
+  }, [first, opensNewTask, navigate]);
   if (boards.error !== null) return <FailureNote error={boards.error} retry={() => void boards.refetch()} />;
   return <Skeleton />;
 }
@@ -96,21 +96,21 @@ function Board({ slug }: { readonly slug: string }) {
   const cards = useBoardCards(slug, search, statuses);
   const { store } = cards;
   const summary = useSummary(store);
-  const opensNew = rawSearch["new"] === true;
+  const opensNewTask = rawSearch["new"] === true;
   useEffect(() => {
-    if (!opensNew) return;
-    setDialog("task");
+    if (!opensNewTask) return;
+    setDialog("new-task");
     void navigate({ to: ".", search: (before) => ({ ...before, new: undefined }), replace: true });
-  }, [opensNew, navigate]);
+  }, [opensNewTask, navigate]);
   const [marks] = useState(createCardMarks);
   const [drag] = useState(createDragState);
   const [menu, setMenu] = useState<CardMenuRequest>();
   const [intent, setIntent] = useState<MoveIntent>();
   const [refused, setRefused] = useState<readonly RefusedTask[]>();
-  const [dialog, setDialog] = useState<BoardDialogKind | "task">();
+  const [dialog, setDialog] = useState<BoardDialogKind | "new-task">();
   const [isPausing, setPausing] = useState(false);
   const [phoneStatus, setPhoneStatus] = useState<Status>();
-  const [editTitle, setEditTitle] = useState<string>();
+  const [titleEditId, setTitleEditId] = useState<string>();
   usePageTitle(board.data === undefined ? text.title : `${board.data.name} · ${text.title}`);
 
   const actions = useMemo(
@@ -122,7 +122,7 @@ function Board({ slug }: { readonly slug: string }) {
       void navigate({
         to: "/board/$board/{-$task}",
         params: paramsOf(slug, task),
-        search: (before: Record<string, unknown>) => withoutEmpty({ ...before, ...change }),
+        search: (before: Record<string, unknown>) => withoutUndefined({ ...before, ...change }),
         replace,
       }),
     [navigate, slug],
@@ -167,7 +167,7 @@ function Board({ slug }: { readonly slug: string }) {
       openId,
       hrefOf: (id) => `board/${encodeURIComponent(slug)}/${id}${addressOf(search)}`,
       openTask(id, focus) {
-        setEditTitle(focus === "title" ? id : undefined);
+        setTitleEditId(focus === "title" ? id : undefined);
         go(id, { tab: undefined });
       },
       openMenu: setMenu,
@@ -178,7 +178,7 @@ function Board({ slug }: { readonly slug: string }) {
         );
         const [first] = planned.refused;
         if (planned.groups.length === 0) {
-          if (first !== undefined && first.refusal !== "here")
+          if (first !== undefined && first.refusal !== "already-here")
             toasts.refuse(text.notMoved(first.card.title, text.refusals[first.refusal]));
         } else if (planned.question === undefined) sendMoves(planned, {});
         else setIntent(planned);
@@ -204,9 +204,9 @@ function Board({ slug }: { readonly slug: string }) {
   );
 
   useKeys({
-    ...(mayWork && { c: () => setDialog("task") }),
-    ArrowDown: () => enterBoard("ArrowDown"),
-    j: () => enterBoard("j"),
+    ...(mayWork && { c: () => setDialog("new-task") }),
+    ArrowDown: enterBoard,
+    j: enterBoard,
     Escape: () => {
       if (marks.selected().length > 0) marks.select([]);
       else if (openId !== undefined) closeTask();
@@ -216,7 +216,7 @@ function Board({ slug }: { readonly slug: string }) {
   });
 
   /** Focuses the card that had the focus last, or else the first one. */
-  function enterBoard(_key: string): boolean {
+  function enterBoard(): boolean {
     if (view !== "board" || openId !== undefined || document.activeElement?.closest("[data-card]"))
       return false;
     const before = marks.focused();
@@ -268,7 +268,7 @@ function Board({ slug }: { readonly slug: string }) {
             void navigate({ to: "/board/$board/{-$task}", params: paramsOf(other, undefined) })
           }
           onDialog={setDialog}
-          onNewTask={() => setDialog("task")}
+          onNewTask={() => setDialog("new-task")}
         />
         <Filters search={search} board={board.data} onSearch={onSearch} />
         {isPhone && view === "board" && (
@@ -321,7 +321,7 @@ function Board({ slug }: { readonly slug: string }) {
             key={openId}
             id={openId}
             tab={search.tab ?? "task"}
-            editTitle={editTitle === openId}
+            editTitle={titleEditId === openId}
             onTab={(tab) => go(openId, { tab: tab === "task" ? undefined : tab }, true)}
             onClose={closeTask}
           />
@@ -335,8 +335,8 @@ function Board({ slug }: { readonly slug: string }) {
           onClose={() => setIntent(undefined)}
         />
       )}
-      {dialog === "task" && <CreateTask onClose={() => setDialog(undefined)} />}
-      {dialog !== undefined && dialog !== "task" && (
+      {dialog === "new-task" && <CreateTask onClose={() => setDialog(undefined)} />}
+      {dialog !== undefined && dialog !== "new-task" && (
         <BoardDialog
           kind={dialog}
           slug={slug}
@@ -385,6 +385,6 @@ function paramsOf(board: string, task: string | undefined): { board: string; tas
   return { board, task } as { board: string; task: string };
 }
 
-function withoutEmpty(search: Record<string, unknown>): Record<string, unknown> {
+function withoutUndefined(search: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined));
 }

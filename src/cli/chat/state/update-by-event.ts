@@ -45,7 +45,7 @@ export function updateByEvent(state: ChatState, event: AgentEvent, now: number):
     case "attempt-failed": {
       const isVoid = state.turn?.activity === "answering";
       const notice = isVoid
-        ? `${formatRetry(event)} The text since the last call is void.`
+        ? `${formatRetry(event)} Ignore the unfinished text above: it will be written again.`
         : formatRetry(event);
       return result(active("waiting"), [{ kind: "text-end" }, { kind: "notice", text: notice }]);
     }
@@ -187,7 +187,7 @@ function endTurn(state: ChatState, event: AgentEventOf<"turn-end">): Update {
   if (state.failedWrites.length > 0)
     entries.push({
       kind: "notice",
-      text: `Not written, because the call failed: ${state.failedWrites.join(", ")}`,
+      text: `Perhaps not written, because the call did not succeed: ${state.failedWrites.join(", ")}`,
     });
   if (state.mode === "plan" && outcome === "completed")
     entries.push({ kind: "notice", text: "Plan mode: nothing was changed. /plan go carries the plan out." });

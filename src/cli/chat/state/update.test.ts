@@ -337,7 +337,7 @@ test("C28: calls are numbered through the session and named by their main argume
   expect(chat.state()).toMatchObject({ calls: [], lastCall: 1 });
 });
 
-test("C32: after a failed attempt one line says that the text since is void", () => {
+test("C32: after a failed attempt one line says that the unfinished text is to be ignored", () => {
   const chat = openWorking();
   chat.event({ type: "text-delta", text: "half an ans" });
   chat.event({
@@ -345,7 +345,10 @@ test("C32: after a failed attempt one line says that the text since is void", ()
     failure: { kind: "cut", message: "The connection was lost.", hint: "", isRetryable: true } as never,
     retryInMs: 1_000,
   });
-  expect(chat.entries.at(-1)).toMatchObject({ kind: "notice", text: expect.stringContaining("void") });
+  expect(chat.entries.at(-1)).toMatchObject({
+    kind: "notice",
+    text: expect.stringContaining("Ignore the unfinished text above"),
+  });
 });
 
 test("the end of a failed turn says why and what to do", () => {
@@ -453,7 +456,10 @@ test("C34: the end of a turn lists the files whose write failed and was not repa
   write(chat, "c2", "b.ts", "failed");
   write(chat, "c3", "a.ts", "ok");
   chat.event(end());
-  expect(chat.entries).toContainEqual({ kind: "notice", text: "Not written, because the call failed: b.ts" });
+  expect(chat.entries).toContainEqual({
+    kind: "notice",
+    text: "Perhaps not written, because the call did not succeed: b.ts",
+  });
   const other = openWorking();
   write(other, "c1", "a.ts", "ok");
   other.event(end());

@@ -16,7 +16,7 @@ import { requireYes } from "../../terminal/require-yes.ts";
 import { renderTable } from "../../terminal/table.ts";
 
 const SUGGEST_SINCE_MS = 90 * 86_400_000;
-const SUGGEST_FROM = 2;
+const MIN_APPROVALS = 2;
 /** Classes whose calls are never proposed as a rule, however often they were approved. */
 const NEVER_SUGGESTED = /privileged|credential|remote-code|decoded-code|recursive-removal/;
 
@@ -73,7 +73,7 @@ export async function suggestRules(
     if (!allow.includes(exact)) counts.set(exact, (counts.get(exact) ?? 0) + 1);
   }
   const proposals = [...counts]
-    .filter(([, count]) => count >= SUGGEST_FROM)
+    .filter(([, count]) => count >= MIN_APPROVALS)
     .map(([rule, count]) => ({ rule, approved: count }))
     .toSorted((one, other) => other.approved - one.approved);
   if (json) return terminal.printJson(proposals);
@@ -85,7 +85,9 @@ export async function suggestRules(
       terminal,
     ),
   );
-  terminal.print("\nNothing was changed. Add a rule with: hermes config edit (approvals.allow)");
+  terminal.print(
+    "\nNothing was changed. To add a rule, run `hermes config edit` and list it under approvals.allow.",
+  );
 }
 
 /** Copies the rules of a project into the home, after showing them. */
@@ -105,7 +107,8 @@ export async function trustProject(
   const text = await readFile(path, "utf8");
   const rules = parseRuleFile(text, path, "project", TOOL_NAMES);
   if (!json) for (const rule of rules) terminal.note(`  ${rule.effect}  ${quoteLine(rule.text)}`);
-  if (!yes) await requireYes(context, `Trust these ${rules.length} rules of ${path}?`, "Trusting rules");
+  const these = rules.length === 1 ? "this rule" : `these ${rules.length} rules`;
+  if (!yes) await requireYes(context, `Trust ${these} of ${path}?`, "Trusting rules");
   await createTrustedRules(profile.home).trust(path, text);
   if (json) return terminal.printJson({ path, rules: rules.length });
   terminal.print(

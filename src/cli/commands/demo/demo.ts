@@ -43,7 +43,7 @@ function buildDashboard(context: CommandContext): Command {
     "Watch several profiles work through nine tasks in the dashboard, and answer the question of one. Runs until you press Ctrl-C.",
     context.terminal,
   )
-    .option("--no-open", "only print the link")
+    .option("--no-open", "print the link, but open no browser")
     .option(...FAST)
     .action(async ({ open = true }: { readonly open?: boolean }, { parent }: Command) => {
       const { runDashboardDemo } = await import("./board/run-dashboard-demo.ts");

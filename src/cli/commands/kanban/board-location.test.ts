@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import { openKanbanCli } from "../../../../test/support/kanban-line.ts";
 import { openOwnDatabase } from "../../../../test/support/own-database.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import type { Task } from "../../../board/task.ts";
@@ -11,16 +11,16 @@ describeWith("postgres", "a database that the root home configures", ({ url }) =
     timeout: 120_000,
   }, async () => {
     await using database = await openOwnDatabase(url);
-    await using line = await openKanbanLine();
-    const home = join(line.home, "profiles", "coder");
+    await using cli = await openKanbanCli();
+    const home = join(cli.home, "profiles", "coder");
     await mkdir(home, { recursive: true, mode: 0o700 });
-    await writeFile(join(line.home, ".env"), `HERMES_KANBAN_DATABASE_URL=${database.url}\n`, { mode: 0o600 });
-    await line.ok(["create", "in the database"]);
+    await writeFile(join(cli.home, ".env"), `HERMES_KANBAN_DATABASE_URL=${database.url}\n`, { mode: 0o600 });
+    await cli.ok(["create", "in the database"]);
 
     const env = { HERMES_HOME: home };
-    expect(await line.ok(["list"], { env })).toContain("in the database");
+    expect(await cli.ok(["list"], { env })).toContain("in the database");
 
     await writeFile(join(home, ".env"), "HERMES_KANBAN_DATABASE_URL=\n", { mode: 0o600 });
-    expect(await line.json<Task[]>(["list"], { env })).toEqual([]);
+    expect(await cli.json<Task[]>(["list"], { env })).toEqual([]);
   });
 });

@@ -1,16 +1,16 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import { openKanbanCli } from "../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../board/task.ts";
 import { loadSqlite } from "../../../lib/sqlite/sqlite.ts";
 
 test("a refusal comes with a hint", async () => {
-  await using line = await openKanbanLine();
-  await line.ok(["create", "one"]);
-  await line.ok(["create", "two", "--parent", "1"]);
-  await line.ok(["create", "three"]);
-  await line.ok(["complete", "3"]);
+  await using cli = await openKanbanCli();
+  await cli.ok(["create", "one"]);
+  await cli.ok(["create", "two", "--parent", "1"]);
+  await cli.ok(["create", "three"]);
+  await cli.ok(["complete", "3"]);
   const refusals: readonly (readonly [readonly string[], RegExp])[] = [
     [["link", "1", "1"], /cannot wait for itself\. Name two tasks/],
     [["block", "3", "why"], /^#3 is done; "block" .* Reopen it first: `hermes kanban reopen 3`\.$/],
@@ -25,35 +25,35 @@ test("a refusal comes with a hint", async () => {
     [["--limit", "3", "list"], /The verb list must come before its options\. Write `hermes kanban list …`/],
   ];
   for (const [words, expected] of refusals) {
-    const { failure } = await line.run(words);
+    const { failure } = await cli.run(words);
     expect(`${failure?.message} ${failure?.hint}`, words.join(" ")).toMatch(expected);
   }
-  expect(JSON.parse(await line.ok(["--json"]))).toMatchObject({ board: { slug: "default" } });
-  expect(await line.json<object[]>(["list"])).toHaveLength(3);
+  expect(JSON.parse(await cli.ok(["--json"]))).toMatchObject({ board: { slug: "default" } });
+  expect(await cli.json<object[]>(["list"])).toHaveLength(3);
 });
 
 test("assign and reassign note an assignee that is not a profile", async () => {
-  await using line = await openKanbanLine();
-  await line.ok(["create", "one"]);
+  await using cli = await openKanbanCli();
+  await cli.ok(["create", "one"]);
   for (const words of [
     ["assign", "1", "defalt"],
     ["reassign", "1", "defaul"],
     ["reassign", "1", "efault", "--reclaim"],
   ])
-    expect((await line.run(words)).stderr, words.join(" ")).toMatch(
+    expect((await cli.run(words)).stderr, words.join(" ")).toMatch(
       /^hermes: note: there is no profile \w+ in this home; .* Did you mean default\?$/m,
     );
 });
 
 test("dispatch-status shows whether each dispatcher leads, runs or has ended", async () => {
-  await using line = await openKanbanLine();
-  await line.ok(["dispatch"]);
+  await using cli = await openKanbanCli();
+  await cli.ok(["dispatch"]);
   const stateOf = async () =>
-    / {2}STATE {2}.*\n\d+ +\S+ +\S+ \S+ +(\w+)$/.exec((await line.ok(["dispatch-status"])).trimEnd())?.[1];
+    / {2}STATE {2}.*\n\d+ +\S+ +\S+ \S+ +(\w+)$/.exec((await cli.ok(["dispatch-status"])).trimEnd())?.[1];
   expect(await stateOf()).toBe("runs"); // a single pass releases its lease
   const Sqlite = await loadSqlite();
   const change = (sql: string) => {
-    const file = new Sqlite(join(line.home, "board.sqlite"));
+    const file = new Sqlite(join(cli.home, "board.sqlite"));
     file.exec(sql);
     file.close();
   };
@@ -62,30 +62,30 @@ test("dispatch-status shows whether each dispatcher leads, runs or has ended", a
 });
 
 test("in a pipe the board shows ids and numbers, reasons follow their titles, and multi-line comments are indented", async () => {
-  await using line = await openKanbanLine();
+  await using cli = await openKanbanCli();
   const long =
     "a title that is longer than anybody would want to read in one line of a list of tasks, and goes on";
-  await line.ok(["create", long]);
-  await line.ok(["create", "short", "--parent", "1"]);
-  await line.ok(["comment", "1", "first line\nsecond line"]);
-  expect(await line.ok([])).toMatch(/^ {2}t_\w{12} {2}#2 {2}short$/m);
-  const listed = (await line.ok(["list"])).split("\n");
+  await cli.ok(["create", long]);
+  await cli.ok(["create", "short", "--parent", "1"]);
+  await cli.ok(["comment", "1", "first line\nsecond line"]);
+  expect(await cli.ok([])).toMatch(/^ {2}t_\w{12} {2}#2 {2}short$/m);
+  const listed = (await cli.ok(["list"])).split("\n");
   expect(listed.find((text) => text.includes(long))).toMatch(/unassigned$/);
   expect(listed.find((text) => text.includes("short"))).toMatch(/^t_.{1,110}after #1$/);
-  expect(await line.ok(["show", "1"])).toMatch(/: first line\n {4}second line\n/);
+  expect(await cli.ok(["show", "1"])).toMatch(/: first line\n {4}second line\n/);
 });
 
 test("help, why and help-moves say that a person must review a task, and name the command", async () => {
-  await using line = await openKanbanLine();
-  await mkdir(join(line.home, "profiles", "rev"), { recursive: true, mode: 0o700 });
-  await line.ok(["create", "work", "--assignee", "coder"]);
-  await line.ok(["claim", "1"]);
-  const { stderr } = await line.run(["request-review", "1", "--reviewer", "rev"]);
+  await using cli = await openKanbanCli();
+  await mkdir(join(cli.home, "profiles", "rev"), { recursive: true, mode: 0o700 });
+  await cli.ok(["create", "work", "--assignee", "coder"]);
+  await cli.ok(["claim", "1"]);
+  const { stderr } = await cli.run(["request-review", "1", "--reviewer", "rev"]);
   expect(stderr).toMatch(/No dispatcher starts a reviewer.*`hermes kanban approve 1`/s);
-  const why = await line.json<{ text: string; release: string }>(["why", "1"]);
+  const why = await cli.json<{ text: string; release: string }>(["why", "1"]);
   expect(why.text).toContain("no dispatcher starts a reviewer");
   expect(why.release).toContain("hermes kanban approve 1");
-  expect(await line.ok(["help-moves"])).toMatch(/request-review: .*\n.*No\s+dispatcher\s+starts/);
+  expect(await cli.ok(["help-moves"])).toMatch(/request-review: .*\n.*No\s+dispatcher\s+starts/);
 });
 
 test.each([
@@ -96,38 +96,38 @@ test.each([
   "2027-00-10",
   "2027-01-00",
 ])("%s does not exist and is refused", async (date) => {
-  await using line = await openKanbanLine();
-  const { failure } = await line.run(["create", "x", "--scheduled-at", date]);
+  await using cli = await openKanbanCli();
+  const { failure } = await cli.run(["create", "x", "--scheduled-at", date]);
   expect(failure?.message).toContain("Give a time");
-  expect(await line.json(["create", "x", "--scheduled-at", "2028-02-29"])).toMatchObject({
+  expect(await cli.json(["create", "x", "--scheduled-at", "2028-02-29"])).toMatchObject({
     status: "scheduled",
   });
 });
 
 test("why names the person who claimed a task by hand, and no host", async () => {
-  await using line = await openKanbanLine();
-  await line.ok(["create", "by hand", "--assignee", "coder"]);
-  await line.ok(["claim", "1"]);
-  const why = await line.json<{ text: string; release: string }>(["why", "1"]);
+  await using cli = await openKanbanCli();
+  await cli.ok(["create", "by hand", "--assignee", "coder"]);
+  await cli.ok(["claim", "1"]);
+  const why = await cli.json<{ text: string; release: string }>(["why", "1"]);
   expect(why).toMatchObject({
     reason: "running",
     text: expect.stringMatching(/^alice has claimed it until .*\.$/),
     release: "hermes kanban release 1",
   });
-  await line.ok(why.release.split(" ").slice(2));
+  await cli.ok(why.release.split(" ").slice(2));
 });
 
 test("a board with a missing table is reported as damaged by show and repair, which do not advise an export", async () => {
   for (const table of ["comment", "link", "subscription"]) {
-    await using line = await openKanbanLine();
-    await line.ok(["create", "x"]);
+    await using cli = await openKanbanCli();
+    await cli.ok(["create", "x"]);
     const Sqlite = await loadSqlite();
-    const connection = new Sqlite(join(line.home, "board.sqlite"));
+    const connection = new Sqlite(join(cli.home, "board.sqlite"));
     connection.pragma("foreign_keys = off");
     connection.exec(`drop table ${table}`);
     connection.close();
     for (const words of [["show", "1"], ["repair"], ["export"]]) {
-      const { failure, stdout } = await line.run(words);
+      const { failure, stdout } = await cli.run(words);
       if (table === "subscription" && words[0] === "show") continue;
       expect(failure, `${words[0]} without ${table}`).toMatchObject({
         code: "database-damaged",
@@ -140,10 +140,10 @@ test("a board with a missing table is reported as damaged by show and repair, wh
 });
 
 test("export to an existing file is refused with a hint", async () => {
-  await using line = await openKanbanLine();
-  const file = join(line.folder, "board.jsonl");
-  await line.ok(["export", "-o", file]);
-  const { failure } = await line.run(["export", "-o", file]);
+  await using cli = await openKanbanCli();
+  const file = join(cli.folder, "board.jsonl");
+  await cli.ok(["export", "-o", file]);
+  const { failure } = await cli.run(["export", "-o", file]);
   expect(failure).toMatchObject({
     code: "file-unwritable",
     hint: "Choose another file, or remove this one first.",
@@ -151,17 +151,17 @@ test("export to an existing file is refused with a hint", async () => {
 });
 
 test("log --json prints the log with its task and run", async () => {
-  await using line = await openKanbanLine();
-  const { id } = await line.json<Task>(["create", "x"]);
-  const folder = join(line.home, "kanban", "logs", id);
+  await using cli = await openKanbanCli();
+  const { id } = await cli.json<Task>(["create", "x"]);
+  const folder = join(cli.home, "kanban", "logs", id);
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "7.log"), "first\nsecond\n");
-  expect(await line.json(["log", "1"])).toEqual({
+  expect(await cli.json(["log", "1"])).toEqual({
     task_id: id,
     run_id: 7,
     path: join(folder, "7.log"),
     text: "first\nsecond\n",
   });
-  expect(await line.json(["log", "1", "--tail", "7"])).toMatchObject({ text: "second\n" });
-  expect((await line.run(["log", "1", "--json", "--follow"])).failure).toMatchObject({ code: "usage-wrong" });
+  expect(await cli.json(["log", "1", "--tail", "7"])).toMatchObject({ text: "second\n" });
+  expect((await cli.run(["log", "1", "--json", "--follow"])).failure).toMatchObject({ code: "usage-wrong" });
 });

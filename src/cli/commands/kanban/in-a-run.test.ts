@@ -1,15 +1,15 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import { openKanbanCli } from "../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../board/task.ts";
 
 test("with HERMES_KANBAN_TASK set and no open run, the command line can read but not change the board", async () => {
-  await using line = await openKanbanLine();
-  const { id } = await line.json<Task>(["create", "own"]);
-  const { id: other } = await line.json<Task>(["create", "other"]);
-  await line.ok(["attach", id, fileURLToPath(import.meta.url)]);
+  await using cli = await openKanbanCli();
+  const { id } = await cli.json<Task>(["create", "own"]);
+  const { id: other } = await cli.json<Task>(["create", "other"]);
+  await cli.ok(["attach", id, fileURLToPath(import.meta.url)]);
   const env = { HERMES_KANBAN_TASK: id, HERMES_KANBAN_RUN_ID: "7" };
-  expect(await line.ok(["list"], { env })).toContain("own");
+  expect(await cli.ok(["list"], { env })).toContain("own");
   const changes = [
     ["complete", id],
     ["create", "child"],
@@ -35,11 +35,11 @@ test("with HERMES_KANBAN_TASK set and no open run, the command line can read but
     ["repair"],
     ["boards", "use", "default"],
   ];
-  const before = await line.ok(["export"]);
+  const before = await cli.ok(["export"]);
   for (const words of changes) {
-    const { failure } = await line.run(words, { env });
+    const { failure } = await cli.run(words, { env });
     expect(failure?.code, words.join(" ")).toMatch(/^(board-action-denied|run-superseded)$/);
     expect(`${failure?.message} ${failure?.hint}`).not.toMatch(/unset|HERMES_|elsewhere|t_[0-9a-f]{12}/i);
   }
-  expect(await line.ok(["export"])).toBe(before);
+  expect(await cli.ok(["export"])).toBe(before);
 });

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import { openKanbanCli } from "../../../../test/support/kanban-line.ts";
 
 const SECONDS = "\\d{1,2}:\\d\\d(?::\\d\\d)?";
 
 test("each verb prints the new state of the task with its number and title", async () => {
-  await using line = await openKanbanLine();
-  for (const title of ["Ask", "Build", "Check"]) await line.ok(["create", title]);
-  await line.ok(["create", "Draft", "--triage"]);
+  await using cli = await openKanbanCli();
+  for (const title of ["Ask", "Build", "Check"]) await cli.ok(["create", title]);
+  await cli.ok(["create", "Draft", "--triage"]);
   const rows: readonly (readonly [command: string, expected: string | RegExp])[] = [
     ["assign 1 codr", "#1 Ask is now assigned to codr."],
     ["assign 1 none", "#1 Ask is now unassigned."],
@@ -41,7 +41,7 @@ test("each verb prints the new state of the task with its number and title", asy
     ["purge 3", "#3 Check is deleted."],
   ];
   for (const [command, expected] of rows) {
-    const { stderr, failure } = await line.run(command.split(" "));
+    const { stderr, failure } = await cli.run(command.split(" "));
     expect(failure?.message, command).toBeUndefined();
     const printed = stderr
       .split("\n")

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { codeOf, openPostgresLab, openStage } from "../../../../test/support/board-lab.ts";
-import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import { openKanbanCli } from "../../../../test/support/kanban-line.ts";
 import { openOwnDatabase } from "../../../../test/support/own-database.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
@@ -51,8 +51,8 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
 
   test("a file attached on one host is readable on another, and removing or purging it leaves nothing behind", async () => {
     await using database = await openOwnDatabase(url);
-    await using here = await openKanbanLine();
-    await using there = await openKanbanLine();
+    await using here = await openKanbanCli();
+    await using there = await openKanbanCli();
     const env = { HERMES_KANBAN_DATABASE_URL: database.url };
     const file = join(here.folder, "photo.bin");
     await writeFile(file, SOME);
@@ -75,11 +75,11 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     await here.ok(["export", "-o", copy], { env });
     await there.ok(["import", copy, "--as", "copy"], { env });
     await there.ok(["import", copy, "--as", "local"]);
-    for (const [line, words, options] of [
+    for (const [cli, words, options] of [
       [here, ["--board", "copy"], { env }],
       [there, ["--board", "local"], {}],
     ] as const) {
-      const copied = /again\.bin \(.*\): (.*)$/m.exec(await line.ok([...words, "context", id], options))?.[1];
+      const copied = /again\.bin \(.*\): (.*)$/m.exec(await cli.ok([...words, "context", id], options))?.[1];
       expect(SOME.equals(await readFile(copied ?? ""))).toBe(true);
     }
     await here.ok(["archive", id], { env });
@@ -115,16 +115,16 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
 
   test("kanban.shared_attachments_mb limits what the database stores, and the error names it", async () => {
     await using database = await openOwnDatabase(url);
-    await using line = await openKanbanLine();
-    const file = join(line.folder, "large.bin");
+    await using cli = await openKanbanCli();
+    const file = join(cli.folder, "large.bin");
     await writeFile(file, Buffer.alloc(1.5 * MIB));
     const env = { HERMES_KANBAN_DATABASE_URL: database.url, HERMES_KANBAN_SHARED_ATTACHMENTS_MB: "2" };
-    await line.ok(["create", "look at it"], { env });
-    await line.ok(["attach", "1", file], { env });
-    expect((await line.run(["attach", "1", file], { env })).failure).toMatchObject({
+    await cli.ok(["create", "look at it"], { env });
+    await cli.ok(["attach", "1", file], { env });
+    expect((await cli.run(["attach", "1", file], { env })).failure).toMatchObject({
       hint: expect.stringContaining("kanban.shared_attachments_mb"),
     });
-    const { attachments } = await line.json<{ attachments: readonly object[] }>(["show", "1"], { env });
+    const { attachments } = await cli.json<{ attachments: readonly object[] }>(["show", "1"], { env });
     expect(attachments).toHaveLength(1);
   });
 

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
-import { type KanbanLine, openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import { type KanbanCli, openKanbanCli } from "../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../board/task.ts";
 import { STATUSES, type Status, TRANSITIONS } from "../../../board/transitions.ts";
 
@@ -59,24 +59,24 @@ const isTried = (verb: string, from: Status): boolean =>
       (move.verbs as readonly string[]).includes(verb) && (move.from as readonly Status[]).includes(from),
   );
 
-async function make(line: KanbanLine, status: Status): Promise<string> {
+async function make(cli: KanbanCli, status: Status): Promise<string> {
   let task: Task | undefined;
   for (const words of REACH[status])
-    task = await line.json<Task>(words.map((word) => (word === "ID" ? (task?.id ?? "") : word)));
+    task = await cli.json<Task>(words.map((word) => (word === "ID" ? (task?.id ?? "") : word)));
   expect(task?.status).toBe(status);
   return task?.id ?? "";
 }
 
 describe("the verbs of the board", () => {
   test("the verbs of the command line can bring a task from every status to ready and to done, without archiving it", async () => {
-    await using line = await openKanbanLine();
+    await using cli = await openKanbanCli();
     const steps = new Map<Status, Map<Status, string>>();
     for (const from of STATUSES) {
       const reached = new Map<Status, string>();
       for (const verb of VERBS.filter((one) => isTried(one, from))) {
-        const id = await make(line, from);
+        const id = await make(cli, from);
         const words = (WORDS[verb] ?? ["ID"]).map((word) => (word === "ID" ? id : word));
-        const { stdout, failure } = await line.run([verb, ...words, "--json"]);
+        const { stdout, failure } = await cli.run([verb, ...words, "--json"]);
         const to = failure === undefined ? (JSON.parse(stdout) as Task).status : from;
         if (to !== from && !reached.has(to)) reached.set(to, verb);
       }
@@ -88,14 +88,14 @@ describe("the verbs of the board", () => {
   }, 120_000);
 
   test("every verb that help, hints, `why` and help-moves name exists", async () => {
-    await using line = await openKanbanLine();
-    const help = await helpOf(line, []);
+    await using cli = await openKanbanCli();
+    const help = await helpOf(cli, []);
     const verbs = [...help.matchAll(/^ {2}([a-z][a-z-]*)(?: [<[].*)?(?: {2,}|$)/gm)].map(
       ([, verb = ""]) => verb,
     );
     expect(verbs).toEqual(expect.arrayContaining(["create", "specify", "answer", "boards"]));
-    const pages = await Promise.all(verbs.map((verb) => helpOf(line, [verb])));
-    const moves = await line.ok(["help-moves"]);
+    const pages = await Promise.all(verbs.map((verb) => helpOf(cli, [verb])));
+    const moves = await cli.ok(["help-moves"]);
     const text = [help, ...pages, moves, await builtProgram()].join("\n");
     // A name in capitals, such as VERB, is a placeholder.
     const named = [...text.matchAll(/hermes kanban (?:--board \w+ )?([a-z][a-z-]*)/g)].map(
@@ -112,9 +112,9 @@ describe("the verbs of the board", () => {
   }, 60_000);
 });
 
-async function helpOf(line: KanbanLine, words: readonly string[]): Promise<string> {
+async function helpOf(cli: KanbanCli, words: readonly string[]): Promise<string> {
   let help = "";
-  await line
+  await cli
     .run([...words, "--help"], {
       onPrint(text) {
         help += text;

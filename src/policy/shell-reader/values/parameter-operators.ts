@@ -47,7 +47,7 @@ export function matchesGlob(name: string, pattern: string): boolean {
   return matcher !== undefined && new RegExp(`^(?:${matcher})$`, "s").test(name);
 }
 
-/** A regular expression for a glob pattern; undefined if matching could take long, or if either text is unknown. */
+/** A regular expression for a glob pattern; undefined if it is invalid, could take long, or if a text is unknown. */
 function globMatcher(pattern: string, value: string): string | undefined {
   if (pattern.length > MAX_PATTERN || value.length > MAX_VALUE || pattern.split("*").length > 3)
     return undefined;
@@ -62,6 +62,6 @@ function globMatcher(pattern: string, value: string): string | undefined {
     new RegExp(matcher);
     return matcher;
   } catch {
-    return undefined; // A range such as `[z-a]` matches nothing in a shell either.
+    return undefined; // an invalid range, such as `[z-a]`
   }
 }

@@ -156,7 +156,7 @@ function Views({ view, onView }: { readonly view: BoardView; onView(view: BoardV
   );
 }
 
-/** On a phone, which shows one column: a chip with the count of each column. */
+/** A chip per column with its count, for a phone, which shows only one column at a time. */
 export function StatusChips({
   store,
   statuses,

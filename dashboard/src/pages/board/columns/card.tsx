@@ -34,7 +34,7 @@ export const Card = memo(function Card({ id, place, of }: CardProps) {
   useLayoutEffect(() => {
     const { current } = element;
     const take = (): void => {
-      if (marks.takeFocusOrder(id)) link.current?.focus();
+      if (marks.consumeFocusRequest(id)) link.current?.focus();
     };
     if (isFocusFree()) take();
     const stop = marks.subscribe(id, take);

@@ -21,8 +21,9 @@ const POINTED_MS = 350;
 
 interface ColumnProps {
   readonly status: Status;
-  /** Whether the page has room for one column only. */
+  /** Whether the column is drawn as a narrow rail, because it is empty or closed. */
   readonly isRail: boolean;
+  /** Whether the page has room for one column only. */
   readonly isPhone: boolean;
   /** The pointer or a dragged card rests on the rail. */
   onPeek(): void;
@@ -38,7 +39,7 @@ interface ColumnProps {
 export function Column({ status, isRail, isPhone, onPeek, onLeave, onOpen, onClose }: ColumnProps) {
   const { count } = useColumn(status);
   const section = useRef<HTMLElement>(null);
-  const { answer, isOver } = useColumnDrop(status, section);
+  const { dropVerdict, isOver } = useColumnDrop(status, section);
   const [isPointed, setPointed] = useState(false);
   const opens = isRail && (isOver || isPointed);
   useEffect(() => {
@@ -52,7 +53,7 @@ export function Column({ status, isRail, isPhone, onPeek, onLeave, onOpen, onClo
       ref={section}
       className={isRail ? styles.rail : styles.column}
       data-status={status}
-      data-drop={answer === undefined ? undefined : answer === "allowed" ? "allowed" : "refused"}
+      data-drop={dropVerdict === undefined ? undefined : dropVerdict === "allowed" ? "allowed" : "refused"}
       data-over={isOver || undefined}
       aria-label={text.column(name, count)}
       onPointerEnter={({ pointerType }) => setPointed(pointerType === "mouse")}
@@ -72,9 +73,9 @@ export function Column({ status, isRail, isPhone, onPeek, onLeave, onOpen, onClo
         <>
           <Head status={status} onClose={onClose} />
           <Cards status={status} isPhone={isPhone} />
-          {answer !== undefined && answer !== "here" && (
-            <div className={styles.answer} aria-hidden="true">
-              <span>{answer === "allowed" ? text.dropHere(name) : text.refusals[answer]}</span>
+          {dropVerdict !== undefined && dropVerdict !== "already-here" && (
+            <div className={styles.verdict} aria-hidden="true">
+              <span>{dropVerdict === "allowed" ? text.dropHere(name) : text.refusals[dropVerdict]}</span>
             </div>
           )}
         </>

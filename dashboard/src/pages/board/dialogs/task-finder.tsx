@@ -23,7 +23,7 @@ export function TaskFinder({
   label,
   hint,
   without,
-  nameOf,
+  optionLabel,
   onFound,
 }: {
   readonly slug: string;
@@ -31,7 +31,8 @@ export function TaskFinder({
   readonly hint?: string;
   /** Tasks that are not offered. */
   readonly without: readonly string[];
-  nameOf(title: string): string;
+  /** The accessible label of the option of a task. */
+  optionLabel(title: string): string;
   onFound(task: FoundTask): void;
 }) {
   const api = useApi();
@@ -94,7 +95,7 @@ export function TaskFinder({
               role="option"
               id={`${listId}-${index}`}
               aria-selected={index === at}
-              aria-label={nameOf(task.title)}
+              aria-label={optionLabel(task.title)}
               className={styles.option}
               onPointerMove={() => setAt(index)}
               onClick={() => choose(task)}

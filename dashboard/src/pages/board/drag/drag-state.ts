@@ -30,8 +30,8 @@ export function createDragState(): DragState {
 }
 
 /** Whether at least one of the dragged cards can be dropped on a column, or why none can. */
-export function dropAnswer({ from }: Drag, to: Status): "allowed" | Refusal {
-  let refusal: Refusal = "here";
+export function judgeDrop({ from }: Drag, to: Status): "allowed" | Refusal {
+  let refusal: Refusal = "already-here";
   for (const status of from) {
     const choice = choiceFor(status, to);
     if (!("refusal" in choice)) return "allowed";

@@ -3,11 +3,11 @@ import { type RefObject, useEffect, useState, useSyncExternalStore } from "react
 import type { Status } from "../../../../../src/api/contract/boards.ts";
 import { useBoard } from "../board-context.tsx";
 import type { Refusal } from "../model/moves.ts";
-import { dropAnswer } from "./drag-state.ts";
+import { judgeDrop } from "./drag-state.ts";
 
 export interface ColumnDrop {
-  /** Whether the dragged cards can be dropped here; undefined while none are dragged. */
-  readonly answer: "allowed" | Refusal | undefined;
+  /** Whether the dragged cards can be dropped here, or why not; undefined while none are dragged. */
+  readonly dropVerdict: "allowed" | Refusal | undefined;
   readonly isOver: boolean;
 }
 
@@ -15,9 +15,9 @@ export interface ColumnDrop {
 export function useColumnDrop(status: Status, element: RefObject<HTMLElement | null>): ColumnDrop {
   const { drag, requestMove } = useBoard();
   const [isOver, setOver] = useState(false);
-  const answer = useSyncExternalStore(drag.subscribe, () => {
+  const dropVerdict = useSyncExternalStore(drag.subscribe, () => {
     const current = drag.current();
-    return current === undefined ? undefined : dropAnswer(current, status);
+    return current === undefined ? undefined : judgeDrop(current, status);
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a column keeps its element
   useEffect(() => {
@@ -34,5 +34,5 @@ export function useColumnDrop(status: Status, element: RefObject<HTMLElement | n
       },
     });
   }, [status, drag, requestMove]);
-  return { answer, isOver };
+  return { dropVerdict, isOver };
 }

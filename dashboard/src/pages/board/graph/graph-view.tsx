@@ -30,7 +30,7 @@ export function GraphView() {
   const at = data?.at;
   useEffect(() => {
     if (at === undefined) return;
-    // Only these events change links; other changes reach the nodes through the store.
+    // Only the events in `LINKING` change links; other changes reach the nodes through the store.
     return live.follow(`board:${slug}`, at, ({ data: change }) => {
       const { events } = change as { events?: readonly { kind: string }[] };
       if (events?.some(({ kind }) => LINKING.has(kind))) void refetch();
@@ -73,7 +73,7 @@ export function GraphView() {
           +
         </Button>
       </div>
-      {data.left > 0 && <Note>{text.left(data.left)}</Note>}
+      {data.left > 0 && <Note>{text.omitted(data.left)}</Note>}
       <section
         ref={scroller}
         className={styles.scroller}

@@ -99,7 +99,7 @@ export function moveItems(
   return targets.flatMap((to): MenuItem[] => {
     const choices = cards.map(({ status }) => choiceFor(status, to));
     const [first] = choices;
-    if (choices.every((choice) => "refusal" in choice && choice.refusal === "here")) return [];
+    if (choices.every((choice) => "refusal" in choice && choice.refusal === "already-here")) return [];
     const refusal =
       first !== undefined && "refusal" in first && choices.every((choice) => "refusal" in choice)
         ? text.refusals[first.refusal]

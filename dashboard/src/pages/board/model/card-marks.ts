@@ -9,7 +9,7 @@ export interface CardMarks {
   /** Lets keys act on a card; with `move`, the card is to take the browser's focus too. */
   focus(id: string | undefined, move?: boolean): void;
   /** Whether this card is to take the browser's focus; true once per request. */
-  takeFocusOrder(id: string): boolean;
+  consumeFocusRequest(id: string): boolean;
   toggle(id: string): void;
   /** Replaces the selection. */
   select(ids: readonly string[]): void;
@@ -20,7 +20,7 @@ export interface CardMarks {
 export function createCardMarks(): CardMarks {
   const listeners = new Map<string, Set<Listener>>();
   let focused: string | undefined;
-  let order: string | undefined;
+  let focusRequest: string | undefined;
   let selected: readonly string[] = [];
   let lookup: ReadonlySet<string> = new Set();
 
@@ -42,12 +42,12 @@ export function createCardMarks(): CardMarks {
     focus(id, move = false) {
       const before = focused;
       focused = id;
-      if (move) order = id;
+      if (move) focusRequest = id;
       if (before !== id || move) tell([before, id]);
     },
-    takeFocusOrder(id) {
-      if (order !== id) return false;
-      order = undefined;
+    consumeFocusRequest(id) {
+      if (focusRequest !== id) return false;
+      focusRequest = undefined;
       return true;
     },
     toggle: (id) => select(lookup.has(id) ? selected.filter((one) => one !== id) : [...selected, id]),

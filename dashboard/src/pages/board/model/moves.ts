@@ -14,7 +14,7 @@ export interface MoveChoice {
 
 /** Why a card cannot be dropped on a column; the words are in words/board-words.ts. */
 export type Refusal =
-  | "here"
+  | "already-here"
   | "not-by-hand"
   | "only-new"
   | "waits-by-itself"
@@ -62,7 +62,7 @@ export function choiceFor(from: Status, to: Status): MoveChoice | { readonly ref
 }
 
 function refusalOf(from: Status, to: Status): Refusal {
-  if (from === to) return "here";
+  if (from === to) return "already-here";
   if (from === "archived") return "archived";
   if (to === "running") return "not-by-hand";
   if (to === "triage") return "only-new";

@@ -16,18 +16,18 @@ import styles from "./editable-text.module.css";
 const { task: text } = words;
 
 interface EditableTextProps {
-  /** The name of its draft. */
+  /** The property of the task that is edited; also the name of its draft. */
   readonly field: "title" | "body";
   readonly label: string;
   readonly value: string;
   readonly shown: ShownTask;
   readonly drafts: Drafts;
-  readonly isFixed: boolean;
+  readonly isReadOnly: boolean;
   readonly isEditing: boolean;
   onEditing(isEditing: boolean): void;
   toEdit(text: string): TaskEdit;
   /** The text while it is not edited. */
-  children(rest: { edit(): void }): ReactNode;
+  children(actions: { edit(): void }): ReactNode;
 }
 
 /** The typed text, and the text that editing started from. */
@@ -41,7 +41,7 @@ interface Draft {
  * elsewhere in the meantime, both versions are shown.
  */
 export function EditableText(props: EditableTextProps) {
-  const { field, value, shown, drafts, isFixed, isEditing, onEditing, children } = props;
+  const { field, value, shown, drafts, isReadOnly, isEditing, onEditing, children } = props;
   const { slug } = useBoard();
   const api = useApi();
   const queries = useQueryClient();
@@ -89,7 +89,7 @@ export function EditableText(props: EditableTextProps) {
     }
   }
 
-  if (isFixed || (!isEditing && draft === undefined)) return children({ edit: begin });
+  if (isReadOnly || (!isEditing && draft === undefined)) return children({ edit: begin });
   const isConflict = value !== current.base && value !== current.text;
   const change = (event: { target: { value: string } }): void =>
     keep({ base: current.base, text: event.target.value });

@@ -37,7 +37,7 @@ export function TaskHead({ shown, drafts, editTitle, onClose }: TaskHeadProps) {
     if (place >= 0 && next !== undefined) tools.openTask(next);
   };
   useKeys({ J: () => go(1), K: () => go(-1), e: () => setEditing(true) });
-  const isFixed = task.status === "done" || task.status === "archived" || !tools.mayWork;
+  const isReadOnly = task.status === "done" || task.status === "archived" || !tools.mayWork;
   const head = useRef<HTMLElement>(null);
   return (
     <header ref={head} className={styles.head}>
@@ -78,14 +78,14 @@ export function TaskHead({ shown, drafts, editTitle, onClose }: TaskHeadProps) {
         value={task.title}
         shown={shown}
         drafts={drafts}
-        isFixed={isFixed}
+        isReadOnly={isReadOnly}
         isEditing={isEditing}
         onEditing={setEditing}
         toEdit={(title): TaskEdit => ({ title })}
       >
         {({ edit }) => (
           <h2 className={styles.title}>
-            {isFixed ? (
+            {isReadOnly ? (
               task.title
             ) : (
               <button type="button" onClick={edit} title={board.edit}>

@@ -40,7 +40,7 @@ export function TaskTab({ shown, drafts, onTab }: TaskTabProps) {
   const { task } = shown;
   const run = shown.runs.at(-1);
   const [isEditing, setEditing] = useState(false);
-  const isFixed = task.status === "done" || task.status === "archived" || !mayWork;
+  const isReadOnly = task.status === "done" || task.status === "archived" || !mayWork;
   return (
     <>
       <Notice shown={shown} />
@@ -50,7 +50,7 @@ export function TaskTab({ shown, drafts, onTab }: TaskTabProps) {
         value={task.body ?? ""}
         shown={shown}
         drafts={drafts}
-        isFixed={isFixed}
+        isReadOnly={isReadOnly}
         isEditing={isEditing}
         onEditing={setEditing}
         toEdit={(body): TaskEdit => ({ body: body === "" ? null : body })}
@@ -62,7 +62,7 @@ export function TaskTab({ shown, drafts, onTab }: TaskTabProps) {
             ) : (
               <Markdown text={task.body} />
             )}
-            {!isFixed && (
+            {!isReadOnly && (
               <Button small kind="quiet" className={styles.editBody} onClick={edit}>
                 {text.editBody}
               </Button>
@@ -119,9 +119,9 @@ function Why({ shown }: { readonly shown: ShownTask }) {
   const { slug } = useBoard();
   const api = useApi();
   const { status } = shown.task;
-  const isOver = status === "done" || status === "archived" || status === "running";
-  const why = useQuery({ ...whyQuery(api, slug, shown.task.id), enabled: !isOver, staleTime: 0 });
-  if (isOver || why.data === undefined) return null;
+  const isWaiting = status !== "done" && status !== "archived" && status !== "running";
+  const why = useQuery({ ...whyQuery(api, slug, shown.task.id), enabled: isWaiting, staleTime: 0 });
+  if (!isWaiting || why.data === undefined) return null;
   return (
     <TaskSection title={text.why}>
       <p className={styles.why}>{why.data.text}</p>
@@ -187,7 +187,7 @@ function BeforeAndAfter({ shown }: { readonly shown: ShownTask }) {
           slug={slug}
           label={board.create.parents}
           without={[task.id, ...parents.map(({ id }) => id)]}
-          nameOf={board.create.addParent}
+          optionLabel={board.create.addParent}
           onFound={({ id }) => void change("PUT", id)}
         />
       )}

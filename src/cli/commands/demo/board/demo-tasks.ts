@@ -129,8 +129,8 @@ export function createDashboardGraph(options: DemoOptions): readonly DemoTask[] 
 }
 
 /**
- * The assignee of only one task: its model recognises the run after the answer by the outcome of the previous run, which would also
- * match other tasks.
+ * This profile has only one task, because its scripted model recognises the run after the answer by the text `ended: blocked`,
+ * which would match any other blocked task of the profile too.
  */
 const LICENSER = "lawyer";
 const AFTER_ANSWER = "ended: blocked";

@@ -43,7 +43,9 @@ async function serveDemo(
   const dashboard = demo.start(["dashboard", "--no-open", "--port", "0"], signal);
   const link = await firstLine(dashboard);
   terminal.print(`\n${bold(link)}\n`);
-  terminal.print("The link works once, for ten minutes. One task asks you a question: answer it there.");
+  terminal.print(
+    "The link works once and expires in ten minutes. One task asks you a question: answer it there.",
+  );
   terminal.print("Ctrl-C ends the demo, which leaves nothing behind.");
   if (opensBrowser) openBrowser(context, demo.home, link);
 

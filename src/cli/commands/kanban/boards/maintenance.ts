@@ -1,5 +1,5 @@
 import { attachmentFolders, boardsLocation, loadWorkspaceFolders } from "../../../../app/board.ts";
-import { reclaimSandboxesOf } from "../../../../app/environments/leftover-sandboxes.ts";
+import { tryReclaimSandboxesOfTask } from "../../../../app/environments/leftover-sandboxes.ts";
 import { findContentProblem } from "../../../../board/attachments/attachment-content.ts";
 import { collectAttachments } from "../../../../board/attachments/collect-attachments.ts";
 import { boardPath } from "../../../../board/board-slug.ts";
@@ -88,7 +88,7 @@ async function collectGarbage(
   );
   const tidied = workspaces.filter(({ outcome }) => outcome === "removed").length;
   for (const profile of await profileNames(open))
-    for (const line of await reclaimSandboxesOf(app, { profile, taskId: "gc" }, signal))
+    for (const line of await tryReclaimSandboxesOfTask(app, { profile, taskId: "gc" }, signal))
       context.terminal.note(`hermes: note: ${line}`);
   const logs = await collectLogs(open, logRetentionDays * DAY_MS);
   const folders = attachmentFolders(open);

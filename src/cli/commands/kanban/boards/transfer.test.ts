@@ -1,18 +1,18 @@
 import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type KanbanLine, openKanbanLine } from "../../../../../test/support/kanban-line.ts";
+import { type KanbanCli, openKanbanCli } from "../../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../../board/task.ts";
 
 test("export, import and repair name attachments that were changed, truncated or lost on disk, and import the rest", async () => {
-  await using line = await openKanbanLine();
-  const { id } = await line.json<Task>(["create", "with files"]);
-  const file = join(line.folder, "content");
+  await using cli = await openKanbanCli();
+  const { id } = await cli.json<Task>(["create", "with files"]);
+  const file = join(cli.folder, "content");
   await writeFile(file, "as it was");
   const names = ["whole.txt", "changed.txt", "cut.txt", "grown.txt", "lost.txt"];
-  for (const name of names) await line.ok(["attach", id, file, "--name", name]);
-  expect(await line.json(["repair"])).toMatchObject({ ok: true });
-  const folder = join(line.home, "kanban", "attachments", id);
+  for (const name of names) await cli.ok(["attach", id, file, "--name", name]);
+  expect(await cli.json(["repair"])).toMatchObject({ ok: true });
+  const folder = join(cli.home, "kanban", "attachments", id);
   await writeFile(join(folder, "changed.txt"), "as it is.");
   await truncate(join(folder, "cut.txt"), 2);
   await writeFile(join(folder, "grown.txt"), "as it was not");
@@ -24,48 +24,48 @@ test("export, import and repair name attachments that were changed, truncated or
     /grown\.txt .* more than its 9/,
     /lost\.txt .* is missing/,
   ];
-  const repaired = await line.run(["repair", "--json"]);
+  const repaired = await cli.run(["repair", "--json"]);
   expect(repaired.exitCode).toBe(1);
   expect(JSON.parse(repaired.stdout)).toMatchObject({
     ok: false,
     left: damages.map((text) => expect.stringMatching(text)),
   });
-  const copy = join(line.folder, "board.jsonl");
-  const exported = await line.run(["export", "-o", copy]);
+  const copy = join(cli.folder, "board.jsonl");
+  const exported = await cli.run(["export", "-o", copy]);
   expect(exported.failure).toBeUndefined();
   for (const text of damages) expect(exported.stderr).toMatch(text);
   expect(exported.stderr).not.toContain("whole.txt");
 
-  const imported = await line.run(["import", copy, "--as", "copy"]);
+  const imported = await cli.run(["import", copy, "--as", "copy"]);
   expect(imported.failure).toBeUndefined();
   for (const text of damages) expect(imported.stderr).toMatch(text);
-  const there = join(line.home, "kanban", "boards", "copy", "attachments", id);
+  const there = join(cli.home, "kanban", "boards", "copy", "attachments", id);
   expect(await readdir(there)).toEqual(["whole.txt"]);
   expect(await readFile(join(there, "whole.txt"), "utf8")).toBe("as it was");
-  expect(await line.json<object[]>(["--board", "copy", "attachments", id])).toHaveLength(5);
-  const context = await line.ok(["context", id]);
+  expect(await cli.json<object[]>(["--board", "copy", "attachments", id])).toHaveLength(5);
+  const context = await cli.ok(["context", id]);
   expect(context).toMatch(/changed\.txt.*was changed/);
 });
 
 test("an export from a version without hashes is imported with its files", async () => {
-  await using line = await openKanbanLine();
-  const { file, text } = await exportOneFile(line);
+  await using cli = await openKanbanCli();
+  const { file, text } = await exportOneFile(cli);
   expect(text).toContain('"sha256":');
   await writeFile(file, text.replace(/"sha256":"\w+",/, ""));
-  await line.ok(["import", file, "--as", "copy"]);
-  expect(await line.json(["--board", "copy", "repair"])).toMatchObject({ ok: true });
+  await cli.ok(["import", file, "--as", "copy"]);
+  expect(await cli.json(["--board", "copy", "repair"])).toMatchObject({ ok: true });
 });
 
 test("a file that was changed inside an export is refused", async () => {
-  await using line = await openKanbanLine();
-  const { text } = await exportOneFile(line);
+  await using cli = await openKanbanCli();
+  const { text } = await exportOneFile(cli);
   const other = text.replace(
     Buffer.from("as it was").toString("base64"),
     Buffer.from("as it is.").toString("base64"),
   );
-  const copy = join(line.folder, "board.jsonl");
+  const copy = join(cli.folder, "board.jsonl");
   await writeFile(copy, other);
-  const { failure } = await line.run(["import", copy, "--as", "copy"]);
+  const { failure } = await cli.run(["import", copy, "--as", "copy"]);
   expect(failure).toMatchObject({
     code: "board-import-invalid",
     message: expect.stringContaining("was changed"),
@@ -73,45 +73,45 @@ test("a file that was changed inside an export is refused", async () => {
 });
 
 test("an export that was cut off after any line is refused and creates no board", async () => {
-  await using line = await openKanbanLine();
-  const lines = await exportFullBoard(line);
-  const cut = join(line.folder, "cut.jsonl");
+  await using cli = await openKanbanCli();
+  const lines = await exportFullBoard(cli);
+  const cut = join(cli.folder, "cut.jsonl");
   for (let count = 1; count < lines.length; count++) {
     await writeFile(cut, `${lines.slice(0, count).join("\n")}\n`);
-    const { failure } = await line.run(["import", cut, "--as", "cut"]);
+    const { failure } = await cli.run(["import", cut, "--as", "cut"]);
     expect(failure, `after ${count} of ${lines.length} lines`).toMatchObject({
       code: "board-import-invalid",
     });
   }
-  expect((await line.json<{ slug: string }[]>(["boards", "list"])).map(({ slug }) => slug)).toEqual([
+  expect((await cli.json<{ slug: string }[]>(["boards", "list"])).map(({ slug }) => slug)).toEqual([
     "default",
   ]);
   await writeFile(cut, lines.join("\n"));
-  expect(await line.json(["import", cut, "--as", "cut"])).toMatchObject({ rows: rowsIn(lines) });
+  expect(await cli.json(["import", cut, "--as", "cut"])).toMatchObject({ rows: rowsIn(lines) });
 });
 
 test("an export that lacks a row in the middle is refused, and the error names both counts", async () => {
-  await using line = await openKanbanLine();
-  const lines = await exportFullBoard(line);
-  const cut = join(line.folder, "cut.jsonl");
+  await using cli = await openKanbanCli();
+  const lines = await exportFullBoard(cli);
+  const cut = join(cli.folder, "cut.jsonl");
   await writeFile(cut, lines.filter((text) => !text.includes('"table":"comment"')).join("\n"));
-  const { failure } = await line.run(["import", cut, "--as", "cut"]);
+  const { failure } = await cli.run(["import", cut, "--as", "cut"]);
   const rows = rowsIn(lines);
   expect(failure?.message).toContain(`contains ${rows - 1} of its ${rows} rows`);
 });
 
 test("an export of an earlier version, which has no last line, is imported only when its board is consistent", async () => {
-  await using line = await openKanbanLine();
-  const [header = "", ...rest] = await exportFullBoard(line);
+  await using cli = await openKanbanCli();
+  const [header = "", ...rest] = await exportFullBoard(cli);
   const old = [header.replace('"hermes_board":2', '"hermes_board":1'), ...rest.slice(0, -1)];
-  const file = join(line.folder, "old.jsonl");
+  const file = join(cli.folder, "old.jsonl");
   await writeFile(file, old.join("\n"));
-  await line.ok(["import", file, "--as", "old"]);
-  expect(await line.json(["--board", "old", "repair"])).toMatchObject({ ok: true });
+  await cli.ok(["import", file, "--as", "old"]);
+  expect(await cli.json(["--board", "old", "repair"])).toMatchObject({ ok: true });
   const lastEvent = old.findLastIndex((text) => text.includes('"table":"event"'));
   for (let count = 1; count <= lastEvent; count++) {
     await writeFile(file, old.slice(0, count).join("\n"));
-    const { failure } = await line.run(["import", file, "--as", "cut"]);
+    const { failure } = await cli.run(["import", file, "--as", "cut"]);
     expect(failure, `after ${count} lines`).toMatchObject({
       code: "board-import-invalid",
       message: expect.stringContaining("incomplete"),
@@ -120,35 +120,35 @@ test("an export of an earlier version, which has no last line, is imported only 
 });
 
 /** A board with two linked tasks, a run, a comment and an attachment; the lines of its export. */
-async function exportFullBoard(line: KanbanLine): Promise<readonly string[]> {
-  const first = await line.json<Task>(["create", "first"]);
-  await line.ok(["create", "second", "--parent", first.id]);
-  await line.ok(["comment", first.id, "a remark"]);
-  await line.ok(["claim", first.id]);
-  await line.ok(["complete", first.id, "--summary", "done"]);
-  return (await exportOneFile(line)).text.trimEnd().split("\n");
+async function exportFullBoard(cli: KanbanCli): Promise<readonly string[]> {
+  const first = await cli.json<Task>(["create", "first"]);
+  await cli.ok(["create", "second", "--parent", first.id]);
+  await cli.ok(["comment", first.id, "a remark"]);
+  await cli.ok(["claim", first.id]);
+  await cli.ok(["complete", first.id, "--summary", "done"]);
+  return (await exportOneFile(cli)).text.trimEnd().split("\n");
 }
 
 const rowsIn = (lines: readonly string[]): number =>
   lines.filter((text) => text.startsWith('{"table":')).length;
 
 /** A board with one attachment, and its export. */
-async function exportOneFile(line: KanbanLine): Promise<{ readonly file: string; readonly text: string }> {
-  const { id } = await line.json<Task>(["create", "with a file"]);
-  const file = join(line.folder, "content");
+async function exportOneFile(cli: KanbanCli): Promise<{ readonly file: string; readonly text: string }> {
+  const { id } = await cli.json<Task>(["create", "with a file"]);
+  const file = join(cli.folder, "content");
   await writeFile(file, "as it was");
-  await line.ok(["attach", id, file]);
-  return { file, text: await line.ok(["export"]) };
+  await cli.ok(["attach", id, file]);
+  return { file, text: await cli.ok(["export"]) };
 }
 
 test("an export waits for a slow reader, and then continues", async () => {
-  await using line = await openKanbanLine();
+  await using cli = await openKanbanCli();
   const tasks = Array.from({ length: 3_000 }, (_, index) => ({
     title: `Task ${index}`,
     body: "x".repeat(200),
   }));
-  await writeFile(join(line.folder, "plan.yaml"), JSON.stringify({ tasks }));
-  await line.ok(["plan", join(line.folder, "plan.yaml")]);
+  await writeFile(join(cli.folder, "plan.yaml"), JSON.stringify({ tasks }));
+  await cli.ok(["plan", join(cli.folder, "plan.yaml")]);
   let printed = 0;
   let isSlow = (): void => undefined;
   const slow = new Promise<void>((resolve) => {
@@ -158,7 +158,7 @@ test("an export waits for a slow reader, and then continues", async () => {
   const isRead = new Promise<void>((resolve) => {
     read = resolve;
   });
-  const exporting = line.ok(["export"], {
+  const exporting = cli.ok(["export"], {
     onPrint(text) {
       printed += text.length;
     },

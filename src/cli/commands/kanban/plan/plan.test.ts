@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type KanbanLine, openKanbanLine } from "../../../../../test/support/kanban-line.ts";
+import { type KanbanCli, openKanbanCli } from "../../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../../board/task.ts";
 
 const MARKDOWN = `# The shop
@@ -37,45 +37,45 @@ tasks:
     priority: 3
 `;
 
-async function write(line: KanbanLine, name: string, text: string): Promise<string> {
-  const path = join(line.folder, name);
+async function write(cli: KanbanCli, name: string, text: string): Promise<string> {
+  const path = join(cli.folder, name);
   await writeFile(path, text);
   return path;
 }
 
 describe("kanban plan", () => {
   test("creates the graph of a Markdown list and prints it as a tree of 80 columns", async () => {
-    await using line = await openKanbanLine();
-    const file = await write(line, "shop.md", MARKDOWN);
-    expect(await line.ok(["plan", file, "--dry-run"], { columns: 80 })).not.toContain("#");
-    expect(await line.json(["list"])).toEqual([]);
-    expect(await line.ok(["plan", file], { columns: 80 })).toBe(`#1 Design the API  @architect
+    await using cli = await openKanbanCli();
+    const file = await write(cli, "shop.md", MARKDOWN);
+    expect(await cli.ok(["plan", file, "--dry-run"], { columns: 80 })).not.toContain("#");
+    expect(await cli.json(["list"])).toEqual([]);
+    expect(await cli.ok(["plan", file], { columns: 80 })).toBe(`#1 Design the API  @architect
 ├─ #2 Build the server  @coder !5
 │  └─ #3 Write the tests  @tester
 │     └─ #4 Run them on every push  @tester
 └─ #5 Write the manual  @writer
    └─ #6 Release  @coder (also after #2)
 `);
-    const { task, children } = await line.json<{ task: Task; children: string[] }>(["show", "1"]);
+    const { task, children } = await cli.json<{ task: Task; children: string[] }>(["show", "1"]);
     expect(task).toMatchObject({ status: "ready", body: expect.stringContaining("- not a task") });
     expect(children).toHaveLength(2);
-    expect(await line.json(["show", "6"])).toMatchObject({
+    expect(await cli.json(["show", "6"])).toMatchObject({
       task: { status: "todo" },
       parents: [{}, {}].map(() => expect.any(String)),
     });
   }, 60_000);
 
   test("creates the graph of a YAML file, with common fields and dependencies on existing tasks", async () => {
-    await using line = await openKanbanLine();
-    const { id } = await line.json<Task>(["create", "Before"]);
-    const file = await write(line, "shop.yaml", YAML);
-    const made = await line.json<(Task & { key: string })[]>(["plan", file]);
+    await using cli = await openKanbanCli();
+    const { id } = await cli.json<Task>(["create", "Before"]);
+    const file = await write(cli, "shop.yaml", YAML);
+    const made = await cli.json<(Task & { key: string })[]>(["plan", file]);
     expect(made).toMatchObject([
       { key: "d", title: "Design", assignee: "architect", tenant: "shop", status: "ready" },
       { key: "Build", assignee: "coder", max_runtime_seconds: 1_800, status: "todo" },
       { key: "Release", priority: 3, status: "todo" },
     ]);
-    const release = await line.json<{ parents: string[] }>(["show", made[2]?.id ?? ""]);
+    const release = await cli.json<{ parents: string[] }>(["show", made[2]?.id ?? ""]);
     expect(release.parents).toEqual([id, made[1]?.id]);
   }, 60_000);
 
@@ -135,20 +135,20 @@ describe("kanban plan", () => {
       /line 3 \(b\): A worktree needs a repository/,
     ],
   ])("refuses %s and writes nothing, with and without --dry-run", async (_, text, problem) => {
-    await using line = await openKanbanLine();
-    const file = await write(line, "p.yaml", text);
+    await using cli = await openKanbanCli();
+    const file = await write(cli, "p.yaml", text);
     for (const words of [
       ["plan", file, "--dry-run"],
       ["plan", file],
     ]) {
-      const { failure } = await line.run(words);
+      const { failure } = await cli.run(words);
       expect(`${failure?.message} ${failure?.hint}`, words.join(" ")).toMatch(problem);
     }
-    expect(await line.json(["list"])).toEqual([]);
+    expect(await cli.json(["list"])).toEqual([]);
   });
 
   test("a chain of thousands of tasks is sorted and drawn, in either order, and is never indented out of sight", async () => {
-    await using line = await openKanbanLine();
+    await using cli = await openKanbanCli();
     const count = 12_000;
     const tasks = Array.from({ length: count }, (_, index) => ({
       title: `Task ${index}`,
@@ -158,8 +158,8 @@ describe("kanban plan", () => {
       ["up.yaml", tasks],
       ["down.yaml", tasks.toReversed()],
     ] as const) {
-      const drawn = await line.ok(
-        ["plan", await write(line, name, JSON.stringify({ tasks: plan })), "--dry-run"],
+      const drawn = await cli.ok(
+        ["plan", await write(cli, name, JSON.stringify({ tasks: plan })), "--dry-run"],
         { columns: 80 },
       );
       const lines = drawn.trimEnd().split("\n");
@@ -167,15 +167,15 @@ describe("kanban plan", () => {
       for (const text of lines) expect(text.length).toBeLessThanOrEqual(80);
       expect(lines.join("\n")).toMatch(/^Task \d+ {2}\(after Task \d+\)$/m);
     }
-    const cycle = await write(line, "cycle.md", "- A (after: B)\n- B (after: A)\n");
-    expect((await line.run(["plan", cycle])).failure).toMatchObject({
+    const cycle = await write(cli, "cycle.md", "- A (after: B)\n- B (after: A)\n");
+    expect((await cli.run(["plan", cycle])).failure).toMatchObject({
       code: "task-link-cycle",
       hint: "Remove one of these dependencies from the plan.",
     });
   }, 120_000);
 
   test("a byte order mark and tabs, alone or mixed with spaces, indent a Markdown plan as in other programs", async () => {
-    await using line = await openKanbanLine();
+    await using cli = await openKanbanCli();
     const tree = "One\n├─ Two\n│  └─ Three\n└─ Four\n";
     for (const text of [
       "- One\n\t- Two\n\t\t- Three\n\t- Four\n",
@@ -183,48 +183,45 @@ describe("kanban plan", () => {
       "- One\n    - Two\n\t\t- Three\n\t- Four\n",
       "- One\n  - Two\n \t- Three\n  - Four\n",
     ])
-      expect(await line.ok(["plan", await write(line, "a.md", text), "--dry-run"]), text).toBe(tree);
+      expect(await cli.ok(["plan", await write(cli, "a.md", text), "--dry-run"]), text).toBe(tree);
   });
 
   test("reports how many tasks it created and how many already existed", async () => {
-    await using line = await openKanbanLine();
+    await using cli = await openKanbanCli();
     const one = "tasks:\n- title: a\n  idempotency_key: k\n";
-    expect((await line.run(["plan", await write(line, "p.yaml", one)])).stderr).toContain("Created 1 task.");
-    const two = await write(line, "q.yaml", `${one}- title: b\n`);
-    expect((await line.run(["plan", two, "--dry-run"])).stderr).toContain("2 tasks; nothing was written.");
-    expect((await line.run(["plan", two])).stderr).toContain(
+    expect((await cli.run(["plan", await write(cli, "p.yaml", one)])).stderr).toContain("Created 1 task.");
+    const two = await write(cli, "q.yaml", `${one}- title: b\n`);
+    expect((await cli.run(["plan", two, "--dry-run"])).stderr).toContain("2 tasks; nothing was written.");
+    expect((await cli.run(["plan", two])).stderr).toContain(
       "Created 1 task; 1 already existed (same idempotency key)",
     );
-    expect(await line.json<object[]>(["list"])).toHaveLength(2);
+    expect(await cli.json<object[]>(["list"])).toHaveLength(2);
   });
 
   test("shortens long titles to the width of the terminal, but not in a pipe", async () => {
-    await using line = await openKanbanLine();
-    const file = await write(line, "p.md", `- ${"wide ".repeat(30)}\n  - ${"deep ".repeat(30)}\n`);
-    const tree = await line.ok(["plan", file, "--dry-run"], { columns: 80 });
+    await using cli = await openKanbanCli();
+    const file = await write(cli, "p.md", `- ${"wide ".repeat(30)}\n  - ${"deep ".repeat(30)}\n`);
+    const tree = await cli.ok(["plan", file, "--dry-run"], { columns: 80 });
     for (const text of tree.split("\n")) expect(text.length, text).toBeLessThanOrEqual(80);
-    expect(await line.ok(["plan", file, "--dry-run"])).toContain("wide ".repeat(30).trimEnd());
+    expect(await cli.ok(["plan", file, "--dry-run"])).toContain("wide ".repeat(30).trimEnd());
   });
 
   test("accepts names with commas and parentheses, and refuses a second assignee", async () => {
-    await using line = await openKanbanLine();
+    await using cli = await openKanbanCli();
     const text =
       "- Test, build (all) and ship 1,000\n- Write, too\n- Last (after: Test, build (all) and ship 1,000, Write, too)\n";
-    const made = await line.json<Task[]>(["plan", await write(line, "p.md", text)]);
-    const { parents } = await line.json<{ parents: string[] }>(["show", made[2]?.id ?? ""]);
+    const made = await cli.json<Task[]>(["plan", await write(cli, "p.md", text)]);
+    const { parents } = await cli.json<{ parents: string[] }>(["show", made[2]?.id ?? ""]);
     expect(parents).toEqual([made[0]?.id, made[1]?.id]);
-    const { failure } = await line.run([
-      "plan",
-      await write(line, "q.md", "- a\n- b @one @two\n- c !1 !2\n"),
-    ]);
+    const { failure } = await cli.run(["plan", await write(cli, "q.md", "- a\n- b @one @two\n- c !1 !2\n")]);
     expect(failure?.hint).toMatch(
       /line 2 \(b\): assignee: give one profile\n.*line 3 \(c\): priority: give one/,
     );
   });
 
   test("lists all problems of a file at once, with their lines", async () => {
-    await using line = await openKanbanLine();
-    const { failure } = await line.run(["plan", await write(line, "p.md", "- a\n- [x] b\n- [x] c\n")]);
+    await using cli = await openKanbanCli();
+    const { failure } = await cli.run(["plan", await write(cli, "p.md", "- a\n- [x] b\n- [x] c\n")]);
     expect(failure?.hint).toMatch(/line 2 \(b\).*ticked off[\s\S]*line 3 \(c\)/);
   });
 });

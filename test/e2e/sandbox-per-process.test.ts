@@ -79,7 +79,7 @@ describeWith("docker", "a sandbox for each process", (service) => {
     await living.ended;
   });
 
-  test("stop does not say that a command starts the sandbox again", async () => {
+  test("stop says that no command starts the sandbox of an exited process again", async () => {
     await using home = await openSandboxHome(service, SETTINGS);
     const living = home.start(["exec", "--", "echo started; sleep 600"]);
     await living.printed("started");
