@@ -291,7 +291,7 @@ export const boardWords = {
   graph: {
     label: "Tasks and what they wait for",
     empty: { title: "No task waits for another", text: "Dependencies between tasks are drawn here." },
-    left: (count: number) => `${task(count)} with dependencies are not drawn, because there are too many.`,
+    omitted: (count: number) => `${task(count)} with dependencies are not drawn, because there are too many.`,
     node: (task: string, status: string) => `${task}, ${status}`,
     zoomIn: "Larger",
     zoomOut: "Smaller",

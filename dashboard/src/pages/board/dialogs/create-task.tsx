@@ -200,7 +200,7 @@ function Parents({
         label={create.parents}
         hint={create.parentsHint}
         without={chosen.map(({ id }) => id)}
-        nameOf={create.addParent}
+        optionLabel={create.addParent}
         onFound={({ id, seq, title }) => onChoose([...chosen, { id, seq, title }])}
       />
       {chosen.length > 0 && (

@@ -23,7 +23,7 @@ export function TaskFinder({
   label,
   hint,
   without,
-  nameOf,
+  optionLabel,
   onFound,
 }: {
   readonly slug: string;
@@ -31,7 +31,8 @@ export function TaskFinder({
   readonly hint?: string;
   /** Tasks that are not offered. */
   readonly without: readonly string[];
-  nameOf(title: string): string;
+  /** The accessible name of an option. */
+  optionLabel(title: string): string;
   onFound(task: FoundTask): void;
 }) {
   const api = useApi();
@@ -87,14 +88,14 @@ export function TaskFinder({
       {isOpen && (
         <div role="listbox" id={listId} aria-label={label} className={styles.list}>
           {found.map((task, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the text field handles the keys
             // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field, which names the active option
             <div
               key={task.id}
               role="option"
               id={`${listId}-${index}`}
               aria-selected={index === at}
-              aria-label={nameOf(task.title)}
+              aria-label={optionLabel(task.title)}
               className={styles.option}
               onPointerMove={() => setAt(index)}
               onClick={() => choose(task)}

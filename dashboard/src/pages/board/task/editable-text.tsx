@@ -16,7 +16,7 @@ import styles from "./editable-text.module.css";
 const { task: text } = words;
 
 interface EditableTextProps {
-  /** The name of its draft. */
+  /** Which text of the task it is; also the name of its draft. */
   readonly field: "title" | "body";
   readonly label: string;
   readonly value: string;
@@ -27,7 +27,7 @@ interface EditableTextProps {
   onEditing(isEditing: boolean): void;
   toEdit(text: string): TaskEdit;
   /** The text while it is not edited. */
-  children(rest: { edit(): void }): ReactNode;
+  children(controls: { edit(): void }): ReactNode;
 }
 
 /** The typed text, and the text that editing started from. */

@@ -187,7 +187,7 @@ function BeforeAndAfter({ shown }: { readonly shown: ShownTask }) {
           slug={slug}
           label={board.create.parents}
           without={[task.id, ...parents.map(({ id }) => id)]}
-          nameOf={board.create.addParent}
+          optionLabel={board.create.addParent}
           onFound={({ id }) => void change("PUT", id)}
         />
       )}
