@@ -8,7 +8,7 @@ export interface Cleanup extends BoardOfApp {
   notify(text: string): void;
 }
 
-/** Removes the sandboxes that killed workers of a run's profile left behind. */
+/** Removes sandboxes left behind by workers that were killed, in the profile of this run. */
 export async function removeSandboxes(
   { app, notify }: Cleanup,
   run: Run,
@@ -30,18 +30,21 @@ export async function cleanUpAfter(cleanup: Cleanup, taskId: string, signal: Abo
   const hasProcesses = last !== undefined && (last.supervisor_pid !== null || last.worker_pid !== null);
   const mayStillRun = hasProcesses && last.lease_until > 0;
   if (hasProcesses) await removeSandboxes(cleanup, last, signal);
+  const nameOf = (id: string): string => (id === taskId ? `#${task.seq}` : id);
+  let current = taskId;
   try {
     const location = await loadWorkspaceFolders(cleanup, signal);
     for (const id of mayStillRun ? parents : [taskId, ...parents]) {
+      current = id;
       const done = await cleanUpWorkspace({ store, location }, id, signal);
       if (done.outcome !== "removed" || done.discarded === undefined) continue;
       const { file_count, total_bytes } = done.discarded;
       notify(
-        `note: ${file_count} files (${total_bytes} bytes) of the workspace of ${id} were discarded; see its events.`,
+        `note: the workspace of ${nameOf(id)} was removed; ${file_count} files (${total_bytes} bytes) in it that are not artifacts were moved aside. See \`hermes kanban show ${id}\`.`,
       );
     }
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
-    notify(`warning: the workspace of #${task.seq} is kept: ${error.message}`);
+    notify(`warning: the workspace of ${nameOf(current)} could not be removed and is kept: ${error.message}`);
   }
 }

@@ -5,12 +5,12 @@ import { createKeyStates, type KeyState, type KeyStates } from "../providers/poo
 import { findPoolKeys, fingerprintOf, type PoolKey } from "../providers/pool/pool-key.ts";
 import type { ModelFailure } from "../providers/provider.ts";
 import {
+  type ReadVariable,
   type RouteRequest,
   type RouteSettings,
   requireKnownProvider,
-  type Variable,
 } from "../providers/routes/choose-provider.ts";
-import { PROFILES, PROVIDER_ALIASES } from "../providers/routes/profiles.ts";
+import { PROVIDER_ALIASES, PROVIDER_PROFILES } from "../providers/routes/profiles.ts";
 import { proveRoute } from "../providers/routes/prove-route.ts";
 import { type Route, resolveRoute } from "../providers/routes/resolve-route.ts";
 import { serverOf, withKey } from "../providers/routes/route-chain.ts";
@@ -58,7 +58,7 @@ export async function listKeys(
 ): Promise<ListedKey[]> {
   const { resolved } = app;
   const { providers } = resolved.config;
-  const ids = new Set([...Object.keys(PROFILES), ...Object.keys(providers)]);
+  const ids = new Set([...Object.keys(PROVIDER_PROFILES), ...Object.keys(providers)]);
   const settings = readRouteSettings(resolved);
   const listed: ListedKey[] = [];
   for (const provider of wanted === undefined ? ids : [requireKeyVariables(app, wanted).provider]) {
@@ -119,7 +119,7 @@ function requireRoute(
   settings: RouteSettings,
   request: RouteRequest,
   named: string | undefined,
-  variable: Variable,
+  variable: ReadVariable,
 ): Route {
   try {
     return resolveRoute(settings, request, variable);
@@ -133,7 +133,9 @@ function requireRoute(
 function keyVariablesOf(provider: string, providers: RouteSettings["providers"]): readonly string[] {
   const named = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   if (named?.key_env !== undefined) return [named.key_env];
-  return Object.hasOwn(PROFILES, provider) ? PROFILES[provider as keyof typeof PROFILES].keyVariables : [];
+  return Object.hasOwn(PROVIDER_PROFILES, provider)
+    ? PROVIDER_PROFILES[provider as keyof typeof PROVIDER_PROFILES].keyVariables
+    : [];
 }
 
 function referenceOf(provider: string, name: string, variable: string): string {

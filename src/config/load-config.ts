@@ -55,7 +55,7 @@ export async function loadConfig(
   const dotEnv = parseEnvFile((await readOrReport(envPath)) ?? "");
   for (const line of dotEnv.badLines) {
     const message = "the line is not NAME=value, a comment or empty";
-    problems.push(unreadable(`${envPath}:${line}`, message, "Correct the line; close its quotes."));
+    problems.push(unreadable(`${envPath}:${line}`, message, "Write NAME=value, and close any quote."));
   }
   const keys = configKeys();
   const rootYaml = root && (await readOrReport(root.configPath));

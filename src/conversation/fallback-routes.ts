@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { AppError } from "../lib/errors.ts";
 import type { fallbackProvidersOption } from "../providers/options.ts";
-import type { RouteSettings, Variable } from "../providers/routes/choose-provider.ts";
+import type { ReadVariable, RouteSettings } from "../providers/routes/choose-provider.ts";
 import { PROVIDER_ALIASES } from "../providers/routes/profiles.ts";
 import { isLocalRoute, type Route, resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { Fallback } from "../providers/routes/route-chain.ts";
@@ -16,7 +16,7 @@ type FallbackEntry = FallbackSettings["fallback_providers"][number];
 export function createFallbacks(
   settings: FallbackSettings,
   primary: Route,
-  variable: Variable,
+  variable: ReadVariable,
 ): readonly Fallback[] {
   return settings.fallback_providers.map((entry, index) => ({
     name: `${entry.provider}/${entry.model}`,
@@ -32,7 +32,7 @@ export function createFallbacks(
 }
 
 /** The route of one entry of the chain; throws if the entry is not usable as configured. */
-export function resolveFallback(settings: FallbackSettings, index: number, variable: Variable): Route {
+export function resolveFallback(settings: FallbackSettings, index: number, variable: ReadVariable): Route {
   const entry = settings.fallback_providers[index];
   if (entry === undefined) throw new Error(`fallback_providers has no entry ${index}`);
   const { provider, model, base_url: address, context_length } = entry;
@@ -62,7 +62,7 @@ function withEntry(
   };
 }
 
-function isConfigured(settings: RouteSettings, { baseUrl }: Route, variable: Variable): boolean {
+function isConfigured(settings: RouteSettings, { baseUrl }: Route, variable: ReadVariable): boolean {
   try {
     return resolveRoute(settings, {}, variable).baseUrl === baseUrl;
   } catch (error) {

@@ -2,9 +2,9 @@ import { AppError } from "../lib/errors.ts";
 import {
   chooseProvider,
   parseRouteRequest,
+  type ReadVariable,
   type RouteRequest,
   type RouteSettings,
-  type Variable,
 } from "../providers/routes/choose-provider.ts";
 import { type Route, resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { SessionModel } from "../sessions/session.ts";
@@ -41,7 +41,7 @@ export interface SessionRoute {
 export function findSessionRoute(
   request: SessionRouteRequest,
   session: SessionModel | undefined,
-  variable: Variable,
+  variable: ReadVariable,
 ): SessionRoute {
   const { settings, model, overrides } = request;
   if (session === undefined) return { ...resolveNew(request, variable), notice: undefined };
@@ -81,7 +81,10 @@ export function isSameModel(one: SessionModel, other: SessionModel): boolean {
 
 type ResolvedRoute = Omit<SessionRoute, "notice">;
 
-function resolveNew({ settings, model, overrides }: SessionRouteRequest, variable: Variable): ResolvedRoute {
+function resolveNew(
+  { settings, model, overrides }: SessionRouteRequest,
+  variable: ReadVariable,
+): ResolvedRoute {
   const route = resolveRoute(settings, model, variable);
   const keepsAddress = overrides.address !== undefined && route.addressKey === "model.base_url";
   const apiMode = overrides.apiMode === route.apiMode ? overrides.apiMode : undefined;
@@ -93,7 +96,7 @@ function resolveOwn(
   request: SessionRouteRequest,
   session: SessionModel,
   requested: { readonly provider: string | undefined; readonly model: string | undefined },
-  variable: Variable,
+  variable: ReadVariable,
 ): ResolvedRoute {
   const { settings, overrides } = request;
   const { model = session.model } = requested;
@@ -149,11 +152,11 @@ function asksForAddress(
   { settings, overrides }: SessionRouteRequest,
   { provider }: SessionModel,
   named: string | undefined,
-  variable: Variable,
+  variable: ReadVariable,
 ): boolean {
   if (overrides.address !== "variable") return overrides.address === "flag";
   if (named !== undefined) return true;
-  return chooseProvider(settings, { provider, model: "any" }, variable).isConfigured;
+  return chooseProvider(settings, { provider, model: "any" }, variable).usesModelSettings;
 }
 
 function trimSlashes(address: string): string {
@@ -161,7 +164,7 @@ function trimSlashes(address: string): string {
 }
 
 /** Reports that new sessions start with another model; undefined if the settings name no usable model. */
-function formatDifference(settings: RouteSettings, own: Route, variable: Variable): string | undefined {
+function formatDifference(settings: RouteSettings, own: Route, variable: ReadVariable): string | undefined {
   try {
     const other = resolveRoute(settings, {}, variable);
     const isSameProvider = own.provider === other.provider;

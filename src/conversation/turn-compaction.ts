@@ -2,7 +2,7 @@ import type { CompactionParts } from "../agent/compaction/compact-history.ts";
 import type { Summarizer } from "../agent/compaction/summarize.ts";
 import type { TurnCompaction } from "../agent/compaction/when-to-compact.ts";
 import { systemClock } from "../lib/time/clock.ts";
-import type { RouteSettings, Variable } from "../providers/routes/choose-provider.ts";
+import type { ReadVariable, RouteSettings } from "../providers/routes/choose-provider.ts";
 import { resolveRoute } from "../providers/routes/resolve-route.ts";
 import { type OpenRoute, openRoute } from "../providers/routes/route-http.ts";
 import type { CompactionState } from "../sessions/session.ts";
@@ -26,7 +26,10 @@ export interface CompactionSettings extends RouteSettings {
 export function createSummarizers(
   settings: CompactionSettings,
   main: () => Summarizer,
-  { variable, variables }: { variable: Variable; variables: Readonly<Record<string, string | undefined>> },
+  {
+    variable,
+    variables,
+  }: { variable: ReadVariable; variables: Readonly<Record<string, string | undefined>> },
 ): { readonly summarizers: CompactionParts["summarizers"] } & AsyncDisposable {
   const { provider, model } = settings.auxiliary.compression;
   let opened: Promise<OpenRoute> | undefined;

@@ -28,7 +28,7 @@ it.each([
   ["nothing", Buffer.alloc(0), "it is empty"],
   ["a large file", Buffer.alloc(5 * 1024 * 1024 + 1), "the limit is 5 MB"],
   ["text", Buffer.from("<svg/>"), "its content is not PNG"],
-])("A11: %s is not an image", (_, bytes, problem) => {
+])("A11: %s is refused", (_, bytes, problem) => {
   expect(parseImage(bytes)).toEqual({ problem: expect.stringContaining(problem) });
 });
 

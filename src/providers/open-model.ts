@@ -2,7 +2,7 @@ import type { HttpClient } from "../lib/http/http-client.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { CacheTtl } from "./anthropic/cache-markers.ts";
 import type { Model } from "./provider.ts";
-import { type ApiMode, findProfile } from "./routes/profiles.ts";
+import { type ApiMode, findProviderProfile } from "./routes/profiles.ts";
 import type { Route } from "./routes/resolve-route.ts";
 
 export interface OpenModelOptions {
@@ -17,7 +17,7 @@ type Opener = (route: Route, options: OpenModelOptions) => Promise<Model>;
 const OPENERS: { readonly [Mode in ApiMode]: Opener } = {
   async chat_completions(route, options) {
     const { openOpenaiCompatibleModel } = await import("./openai-compatible/openai-compatible-model.ts");
-    const profile = findProfile(route.profile);
+    const profile = findProviderProfile(route.profile);
     return openOpenaiCompatibleModel({
       ...wireOptions(route, options),
       replayReasoning: profile?.replayReasoning ?? false,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { POOL_STRATEGIES } from "./pool/choose-key.ts";
-import { API_MODES, PROFILES } from "./routes/profiles.ts";
+import { API_MODES, PROVIDER_PROFILES } from "./routes/profiles.ts";
 
 const variableName = z
   .string()
@@ -24,7 +24,7 @@ export const modelOptions = z.strictObject({
     .string()
     .default("auto")
     .meta({
-      description: `Provider of the model: a name below providers, or ${Object.keys(PROFILES).join(", ")}; auto selects one by the keys that are set`,
+      description: `Provider of the model: a name below providers, or ${Object.keys(PROVIDER_PROFILES).join(", ")}; auto selects one by the keys that are set`,
     }),
   base_url: address.or(z.literal("")).default("").meta({
     description:

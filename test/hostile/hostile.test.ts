@@ -15,7 +15,7 @@ import {
 } from "../../src/providers/message.ts";
 import { openModel } from "../../src/providers/open-model.ts";
 import type { Model } from "../../src/providers/provider.ts";
-import { findProfile, PROFILES } from "../../src/providers/routes/profiles.ts";
+import { findProviderProfile, PROVIDER_PROFILES } from "../../src/providers/routes/profiles.ts";
 import { resolveRoute } from "../../src/providers/routes/resolve-route.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { OPEN_GATE } from "../support/call-gates.ts";
@@ -254,14 +254,21 @@ const RECOVERED: { readonly [Format in HostileRow["format"]]: Reply } = {
 };
 
 function providersOf(apiMode: string): string[] {
-  return Object.entries(PROFILES).flatMap(([id, profile]) => (profile.apiMode === apiMode ? [id] : []));
+  return Object.entries(PROVIDER_PROFILES).flatMap(([id, profile]) =>
+    profile.apiMode === apiMode ? [id] : [],
+  );
 }
 
 /** One provider of each group that differs only in name, address and key; the deep lane uses all of them. */
 function distinct(providers: readonly string[]): string[] {
   const groups = new Map<string, string>();
   for (const id of providers) {
-    const { baseUrl: _, keyVariables: __, needsKey: ___, ...behaviour } = findProfile(id) ?? PROFILES.custom;
+    const {
+      baseUrl: _,
+      keyVariables: __,
+      needsKey: ___,
+      ...behaviour
+    } = findProviderProfile(id) ?? PROVIDER_PROFILES.custom;
     const group = scale.hostileProviders === "all" ? id : inspect(behaviour);
     if (!groups.has(group)) groups.set(group, id);
   }

@@ -82,7 +82,7 @@ const ROWS: readonly Row[] = [
   failed(
     "every gateway",
     "sends a line that is not JSON",
-    "{provider} sent a response that is not valid in its format.",
+    "{provider} sent a response that could not be parsed.",
     stream(say("H"), "{oops\n"),
     4,
   ),

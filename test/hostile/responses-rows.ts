@@ -306,7 +306,7 @@ const BREAKS: readonly Row[] = [
   failed(
     "every gateway",
     "sends an event that is not JSON",
-    "{provider} sent a response that is not valid in its format.",
+    "{provider} sent a response that could not be parsed.",
     stream(START, "data: {oops\n\n"),
     4,
   ),

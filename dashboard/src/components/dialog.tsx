@@ -34,7 +34,7 @@ export function Dialog({ title, onClose, children, actions, onSubmit, wide = fal
     onSubmit?.();
   };
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the click is on the ground beside the dialog; Escape does the same
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the click is on the backdrop; Escape does the same
     <dialog
       ref={dialog}
       aria-labelledby={id}

@@ -2,7 +2,7 @@ import { type KeyboardEvent, useEffect } from "react";
 import { Button, type ButtonProps } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import styles from "./menu.module.css";
-import { useFloat } from "./use-float.ts";
+import { usePopover } from "./use-popover.ts";
 
 export interface MenuItem {
   readonly label: string;
@@ -28,7 +28,7 @@ interface MenuProps extends Omit<ButtonProps, "onClick"> {
 
 /** A button that opens a list of actions. Arrows, Home, End and the first letter move; Escape closes. */
 export function Menu({ name, items, ...button }: MenuProps) {
-  const { anchor, panel, id, close } = useFloat<HTMLButtonElement>({ focusOn: findFirstItem });
+  const { anchor, panel, id, close } = usePopover<HTMLButtonElement>({ focusOn: findFirstItem });
   return (
     <>
       <Button {...button} ref={anchor} popoverTarget={id} aria-haspopup="menu" aria-expanded={false} />
@@ -63,7 +63,7 @@ export function FloatingMenu({ name, items, anchor, onClose }: FloatingMenuProps
     id,
     open,
     close,
-  } = useFloat<HTMLElement>({ focusOn: findFirstItem, onClose });
+  } = usePopover<HTMLElement>({ focusOn: findFirstItem, onClose });
   // biome-ignore lint/correctness/useExhaustiveDependencies: it opens once, beside what it was rendered for
   useEffect(() => {
     beside.current = anchor;

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { Icon } from "./icon.tsx";
 import styles from "./picker.module.css";
-import { useFloat } from "./use-float.ts";
+import { usePopover } from "./use-popover.ts";
 
 export interface Option {
   readonly value: string;
@@ -35,7 +35,7 @@ export function Picker(props: PickerProps) {
   const [at, setAt] = useState(0);
   const input = useRef<HTMLInputElement>(null);
   const listId = useId();
-  const float = useFloat<HTMLButtonElement>({
+  const popover = usePopover<HTMLButtonElement>({
     onOpen: () => {
       setTyped("");
       setAt(
@@ -56,7 +56,7 @@ export function Picker(props: PickerProps) {
 
   const choose = (value: string): void => {
     if (!several) {
-      float.close();
+      popover.close();
       onChoose(chosen.includes(value) ? [] : [value]);
       return;
     }
@@ -76,8 +76,8 @@ export function Picker(props: PickerProps) {
     <>
       <button
         type="button"
-        ref={float.anchor}
-        popoverTarget={float.id}
+        ref={popover.anchor}
+        popoverTarget={popover.id}
         aria-haspopup="listbox"
         aria-expanded={false}
         aria-label={`${label}: ${text}`}
@@ -86,7 +86,7 @@ export function Picker(props: PickerProps) {
         <span className="clip">{text}</span>
         <Icon name="down" />
       </button>
-      <div ref={float.panel} id={float.id} popover="auto" className={styles.panel}>
+      <div ref={popover.panel} id={popover.id} popover="auto" className={styles.panel}>
         <input
           ref={input}
           role="combobox"

@@ -43,7 +43,7 @@ export function Palette({ onClose, onKeys }: PaletteProps) {
   };
 
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the click is on the ground beside the dialog; Escape does the same
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the click is on the backdrop; Escape does the same
     <dialog
       ref={dialog}
       className={styles.palette}

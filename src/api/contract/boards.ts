@@ -232,7 +232,7 @@ export type TaskName = z.infer<typeof taskNameSchema>;
 export const linksAnswerSchema = z.object({
   tasks: z.array(taskNameSchema.extend({ priority: z.int() })),
   links: z.array(z.object({ parent: z.string(), child: z.string() })),
-  /** How many tasks with links were omitted, because there are too many. */
+  /** How many tasks with links are left out, because there are too many. */
   left: count,
   at: positionSchema,
 });

@@ -3,7 +3,7 @@ import type { BoardChange } from "./boards.ts";
 import type { NeedsChange } from "./overview.ts";
 import { type Position, positionSchema } from "./position.ts";
 import type { SessionChange } from "./sessions.ts";
-import type { RunLine } from "./tasks.ts";
+import type { RunLogPiece } from "./tasks.ts";
 
 /** What a page can follow: `always` has the events for every page, the other kinds those of one named thing. */
 export const TOPIC_KINDS = ["always", "board", "run", "turn", "load", "log"] as const;
@@ -31,7 +31,7 @@ export interface LiveEvents {
   /** Topic `board:SLUG`. */
   readonly "board-change": BoardChange;
   /** Topic `run:SLUG/RUN`. */
-  readonly "run-line": RunLine;
+  readonly "run-line": RunLogPiece;
   /** The server is stopping; the page reconnects after `backInMs`. */
   readonly bye: { readonly backInMs: number };
 }

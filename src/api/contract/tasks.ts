@@ -255,10 +255,10 @@ export const runLogSchema = z.object({
 export type RunLog = z.infer<typeof runLogSchema>;
 
 /** Data of the event `run-line`: what was appended at `from`. */
-export const runLineSchema = runLogSchema
+export const runLogPieceSchema = runLogSchema
   .omit({ size: true, at: true })
   .extend({ board: z.string(), taskId: z.string(), runId: z.int() });
-export type RunLine = z.infer<typeof runLineSchema>;
+export type RunLogPiece = z.infer<typeof runLogPieceSchema>;
 
 /** GET …/runs/:r/diff: the worktree of the run against the commit at which its branch began. */
 export const runDiffSchema = z.object({

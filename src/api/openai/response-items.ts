@@ -40,7 +40,10 @@ export function messageItem(id: string, text: string): OutputItem {
 export interface ItemCollectorOptions {
   /** The calls of an event that the client has to run. */
   clientCalls(event: AgentEvent): readonly ToolCallPart[];
-  /** Whether the client runs functions of its own; calls of the server's tools are then left out, which it could not tell apart. */
+  /**
+   * Whether the client runs functions of its own. Calls of the server's tools are then omitted, because the client could not
+   * tell them from its own.
+   */
   readonly hasFunctions: boolean;
 }
 
@@ -98,7 +101,7 @@ export function createItemCollector(runId: string, { clientCalls, hasFunctions }
     usage: (): Usage => usage,
     /** Which response of the turn is being collected, counted from 1. */
     part: (): number => part,
-    /** Whether the last event has ended the response. */
+    /** Whether the client must run functions before the turn continues; the response has then ended. */
     isPaused: (): boolean => isPaused,
     /** The id that the next message gets. */
     nextMessageId: () => nextId("msg"),
@@ -111,10 +114,10 @@ export function createItemCollector(runId: string, { clientCalls, hasFunctions }
       }
       return addCompleted(event);
     },
-    /** Adds the text of the turn's end if no message has it, such as reasoning that is shown because there is no text. */
+    /** Adds the turn's final text if the response has no message, for instance reasoning that is shown because there is no text. */
     complete(text: string): readonly OutputItem[] {
-      const hasText = items.some(({ type }) => type === "message");
-      return hasText || text === "" ? [] : [add(messageItem(nextId("msg"), text))];
+      const hasMessage = items.some(({ type }) => type === "message");
+      return hasMessage || text === "" ? [] : [add(messageItem(nextId("msg"), text))];
     },
   };
 }

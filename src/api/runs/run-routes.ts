@@ -22,7 +22,7 @@ const startSchema = z.looseObject({
 });
 
 const approvalSchema = z.looseObject({
-  /** The question; without it, the only one or the oldest. */
+  /** The id of the question to answer; by default the oldest one that waits. */
   approval_id: z.string().optional(),
   choice: z.string(),
   /** Answers all waiting questions of the run. */
@@ -44,11 +44,11 @@ const CHOICES: Readonly<Record<string, Pick<Answer, "verdict" | "scope">>> = {
 
 const KEY = { credential: "key", scope: "runs" } as const;
 
-/** The rows of `/v1/runs`: separate requests start, watch, answer, steer and stop turns. */
+/** The routes under `/v1/runs`: separate requests start, watch, answer, steer and stop turns. */
 export function runRoutes(
   parts: ApiParts,
   runs: ApiRuns,
-  findPrevious: (call: ApiCall, responseId: string) => Promise<string>,
+  findSessionOfResponse: (call: ApiCall, responseId: string) => Promise<string>,
 ): readonly Route[] {
   const requireRun = ({ caller, params }: ApiCall): ApiRun => runs.require(caller, params["id"] ?? "");
   const requireActive = (call: ApiCall) => {
@@ -81,12 +81,13 @@ export function runRoutes(
         caller,
         model: body.model,
         sessionName: previous
-          ? await findPrevious(call, previous)
+          ? await findSessionOfResponse(call, previous)
           : parseSessionName(session_id, "session_id"),
         canAsk: true,
         idempotency: parseIdempotency(headers, ["run", body]),
       });
-      // Waits until the session is open, so that a request that cannot be run is refused now.
+      // `runHeaders` waits until the session is open, so that a request that cannot be run is refused now. A turn queued
+      // behind another one in its session is not waited for.
       const runHeader =
         run.turn?.state() === "waiting" && session_id ? { "X-Hermes-Run-Id": run.id } : await runHeaders(run);
       return Response.json({ run_id: run.id, status: "started" }, { status: 202, headers: runHeader });
@@ -143,7 +144,7 @@ export function runRoutes(
         throw new ApiError(
           409,
           "run_not_active",
-          `The run ${run.id} takes no notes: it has not begun or is stopping.`,
+          `The run ${run.id} cannot be steered now: it has not started or is stopping.`,
         );
       return Response.json({ run_id: run.id, status: runStatus(run) });
     }),
@@ -157,13 +158,13 @@ function requireChoice(choice: string, { scopes }: Caller): Pick<Answer, "verdic
     throw new ApiError(
       403,
       "scope_missing",
-      "The choice always changes the settings, which needs the scope admin.",
+      'The choice "always" adds a rule to the settings, which requires the scope "admin".',
     );
   if (found !== undefined) return found;
   throw new ApiError(
     400,
     "invalid_approval_choice",
-    `The choice is one of ${Object.keys(CHOICES).join(", ")}.`,
+    `choice must be one of: ${Object.keys(CHOICES).join(", ")}.`,
     "choice",
   );
 }

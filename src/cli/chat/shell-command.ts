@@ -14,7 +14,7 @@ type Outcome = "completed" | "stopped" | "failed";
 /** Runs `!command`. If no turn is running, the command is treated as one: it can be stopped, and messages typed meanwhile are queued. */
 export async function runShellCommand(command: string, parts: ShellCommandParts): Promise<void> {
   const { state, apply, run } = parts;
-  const isTurn = state().turn === undefined;
+  const actsAsTurn = state().turn === undefined;
   let outcome: Outcome = "completed";
   try {
     await run(command, (event) => {
@@ -22,7 +22,7 @@ export async function runShellCommand(command: string, parts: ShellCommandParts)
       apply(updateByEvent(state(), event, Date.now()));
     });
   } finally {
-    if (isTurn && state().turn !== undefined) apply(updateByEvent(state(), endOf(outcome), Date.now()));
+    if (actsAsTurn && state().turn !== undefined) apply(updateByEvent(state(), endOf(outcome), Date.now()));
   }
 }
 

@@ -8,7 +8,7 @@ import type { FailoverModel } from "../../providers/failures/failover.ts";
 import { IMAGE_HINT, MAX_IMAGE_BYTES, parseImage } from "../../providers/image.ts";
 import { type ImagePart, textOf, type UserMessage } from "../../providers/message.ts";
 import { type Model, type ModelFailure, NO_USAGE } from "../../providers/provider.ts";
-import type { RouteSettings, Variable } from "../../providers/routes/choose-provider.ts";
+import type { ReadVariable, RouteSettings } from "../../providers/routes/choose-provider.ts";
 import { isCostUnknown, type Route, resolveRoute } from "../../providers/routes/resolve-route.ts";
 import { openRoute } from "../../providers/routes/route-http.ts";
 import type { AuxiliaryRequest } from "../../sessions/rows/session-usage.ts";
@@ -27,7 +27,7 @@ export interface DescribingParts {
   };
   /** The model of the conversation. */
   readonly route: Pick<Route, "provider" | "profile" | "model">;
-  readonly variable: Variable;
+  readonly variable: ReadVariable;
   readonly variables: Readonly<Record<string, string | undefined>>;
   redact(text: string): string;
   onSpent(request: AuxiliaryRequest): void;

@@ -1,6 +1,6 @@
 import type { AuxiliaryOptions } from "../../agent/options.ts";
 import { systemClock } from "../../lib/time/clock.ts";
-import type { RouteSettings, Variable } from "../../providers/routes/choose-provider.ts";
+import type { ReadVariable, RouteSettings } from "../../providers/routes/choose-provider.ts";
 import { resolveRoute } from "../../providers/routes/resolve-route.ts";
 import { type OpenRoute, openRoute } from "../../providers/routes/route-http.ts";
 import type { TitleModel } from "./write-title.ts";
@@ -11,7 +11,10 @@ type TitleSettings = RouteSettings & { readonly auxiliary: Pick<AuxiliaryOptions
 export function createTitleModel(
   settings: TitleSettings,
   main: () => Promise<TitleModel>,
-  { variable, variables }: { variable: Variable; variables: Readonly<Record<string, string | undefined>> },
+  {
+    variable,
+    variables,
+  }: { variable: ReadVariable; variables: Readonly<Record<string, string | undefined>> },
 ): { open(): Promise<TitleModel> } & AsyncDisposable {
   const { provider, model } = settings.auxiliary.title_generation;
   let opened: OpenRoute | undefined;

@@ -6,7 +6,7 @@ import type { Channel } from "./channel.ts";
 const MAX_CHANNELS = 8;
 const KEEP_IDLE = 2;
 const IDLE_MS = 60_000;
-const MAX_HELD = 16;
+const MAX_LEAKED = 16;
 const SETTLE_MS = 1_000;
 /** A command with streamed input uses up its channel and needs a second channel that guards it. */
 const KEEP_SPARE = 2;
@@ -22,8 +22,8 @@ type Open = (signal: AbortSignal, isSpare: boolean) => Promise<Channel>;
 
 export function createChannelPool(open: Open) {
   const idle: { channel: Channel; since: number }[] = [];
-  /** Channels kept open because a leftover process of an earlier command still prints to them. */
-  const held: Channel[] = [];
+  /** Channels kept open because a leftover process of an earlier command can still print to them. */
+  const leaked: Channel[] = [];
   const closing = new Set<Promise<void>>();
   const settling = new Set<Promise<void>>();
   const waiting: (() => void)[] = [];
@@ -42,11 +42,11 @@ export function createChannelPool(open: Open) {
   function close(channel: Channel): void {
     keepIn(closing, channel[Symbol.asyncDispose]());
   }
-  function drop(channel: Channel, isHeld: boolean): void {
+  function drop(channel: Channel, isOutputLeaked: boolean): void {
     count--;
-    if (isHeld) held.push(channel);
+    if (isOutputLeaked) leaked.push(channel);
     else close(channel);
-    const oldest = held.length > MAX_HELD ? held.shift() : undefined;
+    const oldest = leaked.length > MAX_LEAKED ? leaked.shift() : undefined;
     if (oldest) close(oldest);
     waiting.shift()?.();
   }
@@ -120,7 +120,7 @@ export function createChannelPool(open: Open) {
       // A channel whose command was killed may never settle, so the wait is limited.
       const settle = waitAtMost(SETTLE_MS, channel.settled()).then(() => {
         if (closed || !channel.usable) {
-          drop(channel, !closed && channel.isHeld);
+          drop(channel, !closed && channel.isOutputLeaked);
           if (!closed && channel.isSpent) refillSoon();
           return;
         }
@@ -135,7 +135,7 @@ export function createChannelPool(open: Open) {
       clearInterval(timer);
       clearTimeout(refilling);
       end.abort();
-      for (const channel of held.splice(0)) close(channel);
+      for (const channel of leaked.splice(0)) close(channel);
       for (const wake of waiting.splice(0)) wake();
       do {
         for (const { channel } of idle.splice(0)) close(channel);

@@ -53,8 +53,8 @@ export type Channel = Omit<ReturnType<typeof createChannel>, "greet">;
 const OPEN_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 const INIT_GRACE_MS = 5_000;
-/** A transport whose output is held by a leftover process does not end by itself. */
-const CLOSE_HELD_TIMEOUT_MS = 200;
+/** A transport whose output a leftover process has open does not end by itself. */
+const CLOSE_LEAKED_TIMEOUT_MS = 200;
 
 /** Starts a shell and sends it the driver; rejects with the transport's error message on failure. */
 export async function openChannel(transport: Transport, signal: AbortSignal): Promise<Channel> {
@@ -97,7 +97,7 @@ function createChannel(child: RunningShell, program: string) {
   let base: ShellState = { cwd: "/", exports: new Map(), definitions: "" };
   let death: string | undefined;
   let isGreeted = false;
-  let held = false;
+  let isOutputLeaked = false;
   let spent = false; // the driver has given its input to a command and reads no more snippets
   let dropping = false;
   let running: Running | undefined;
@@ -147,7 +147,7 @@ function createChannel(child: RunningShell, program: string) {
       return;
     }
     if (letter === "C" && stream === "stdout") {
-      held = fields !== "0";
+      isOutputLeaked = fields !== "0";
       free = true;
       settle?.();
       return;
@@ -269,7 +269,7 @@ function createChannel(child: RunningShell, program: string) {
     });
   }
 
-  const isUsable = (): boolean => death === undefined && !held && !spent && free;
+  const isUsable = (): boolean => death === undefined && !isOutputLeaked && !spent && free;
   return {
     get shell() {
       return shell;
@@ -279,8 +279,8 @@ function createChannel(child: RunningShell, program: string) {
       return isUsable();
     },
     /** A leftover process of an earlier command still has the output open. */
-    get isHeld() {
-      return death === undefined && held;
+    get isOutputLeaked() {
+      return death === undefined && isOutputLeaked;
     },
     /** The channel's input was given to a command, so no other command can follow. */
     get isSpent() {
@@ -405,7 +405,10 @@ function createChannel(child: RunningShell, program: string) {
         if (child.pid === undefined) child.kill("SIGKILL");
         else await endProcessGroup(child.pid, INIT_GRACE_MS);
       }
-      const timer = setTimeout(() => child.kill("SIGKILL"), held ? CLOSE_HELD_TIMEOUT_MS : CLOSE_TIMEOUT_MS);
+      const timer = setTimeout(
+        () => child.kill("SIGKILL"),
+        isOutputLeaked ? CLOSE_LEAKED_TIMEOUT_MS : CLOSE_TIMEOUT_MS,
+      );
       await ended;
       clearTimeout(timer);
       child.stdout.destroy();

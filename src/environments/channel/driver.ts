@@ -1,6 +1,6 @@
 import { escapeLine, quoteWord } from "./quote.ts";
 
-/** Variables that a shell sets by itself, and the mark of a command: not part of the saved state. */
+/** Variables that are not part of the saved state: those that a shell sets by itself, and the mark of a command. */
 const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
 
 /**
@@ -8,11 +8,11 @@ const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
  * not the driver, waits for the command, so the driver can always read the next snippet. When standard input ends, the
  * owner process has exited, and the driver ends the running command. Verbs, each sent as a snippet:
  *
- *   R …                  run a command in its own process group (fields below); bash has prepared its shell before
+ *   R …                  run a command in its own process group; in bash, `prepareSnippet` has forked its shell
  *   L …                  like R, with the rest of the driver's input as the command's input; then exit
  *   P TOKEN MARK         print the process table
  *   V TOKEN [PID START]  report whether the wrapper, or that process of another channel, is alive
- *   E TOKEN PID START    signal the holder of another channel that its command's input is complete
+ *   E TOKEN PID START    signal the holder (below) of another channel that its command's input is complete
  *   G MARK PID START     end this command, if it still runs, when the owner process exits; PID is empty until it is known
  *
  * After L the driver's input belongs to the command, so no snippet may be sent on this channel: a second channel sends V, E
@@ -22,13 +22,19 @@ const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
  * `__h_stamp`, if the prelude sets it, is a file that the driver touches when it exits: the time of last use.
  *
  * Answers are TOKEN, a letter, fields and a semicolon. Each is one write, small enough to be atomic, so answers may occur
- * anywhere in the output of a command: S pid and start time, B (bad folder), I pid and start time of the holder, D (all
- * input was passed on), X code (ended), C held, p row, v (alive), e (holder signalled).
+ * anywhere in the output of a command.
+ *
+ *   once     H shell (started), and E on stderr
+ *   R and L  S pid and start time, B (bad folder), X code (ended), and a second X, without the code, on stderr; then C, 1 if
+ *            another process has the output open, else 0
+ *   L        I pid and start time of the holder, D (all input was passed on)
+ *   P, V, E  p row for each process, v (alive), e (holder signalled); each verb ends with a full stop as the letter
+ *
  * The state of the shell after a command (folder, exported variables, in bash functions and aliases) is enclosed in two
  * state tokens. A command can learn the state token, but not TOKEN.
  *
  * The verbs use only builtins: at the process limit nothing can be forked, and yet a command must be ended. `b` precedes
- * builtins that the user's functions may shadow.
+ * builtins that the user's functions may shadow: `builtin ` in bash, nothing in other shells, which lack it.
  */
 function verbs(b: string): string {
   return `
@@ -49,21 +55,21 @@ P() {
   ${b}printf '%s.;' "$1"
 }
 __h_row() { ${b}printf '%sp%s %s %s %s %s %s %s %s;' "$1" "$2" "$6" "$7" "$8" "\${24}" "$5" "$3" "$4"; }
-# The driver waits for no process, so a killed process stays a zombie.
+# Whether the process runs. A zombie does not: the driver waits for no process, so a killed one stays a zombie.
 __h_alive() {
   ${b}kill -0 "$1" 2>/dev/null || return 1
   __l=; { IFS= ${b}read -r __l < "/proc/$1/stat"; } 2>/dev/null
   [ -n "$__l" ] || [ ! -e /proc/1 ] || return 1
   case \${__l##*) } in Z*) return 1 ;; esac
 }
-# Pids are reused: only a child of the driver can be the wrapper.
+# Whether the wrapper is alive. Pids are reused, so it must also be a child of the driver.
 __h_waits() {
   __h_alive "$__h_wrapper" || return 1
   [ -n "$__l" ] || return 0
   set -- \${__l##*) }
   [ "$2" = "$$" ]
 }
-# Whether this process is alive, as opposed to another process with a reused pid.
+# Whether the process with this pid and start time is alive, as opposed to a later process with the same pid.
 __h_is() {
   __h_alive "$1" || return 1
   __v=$2
@@ -83,11 +89,13 @@ G() {
   __h_wrapper= __h_marks=$1 __h_guarded= __h_since=$3
   case $2 in '' | 0 | 1) ;; *) __h_guarded=$2 ;; esac
 }
-# Whether another process has our output open and could print into the next command's frame, or the command has killed
-# the driver or its parent, which ends the transport. Only processes younger than the command can have the output.
-# The kernel shows the last pid, so those are enumerated; if they are many or pids have wrapped, all processes that are not
-# older than the wrapper are checked. The wrapper has no stderr.
-__h_held() {
+# Called by a wrapper whose command $1 has ended: whether the channel is used up. It is if another process has our output
+# open and could print into the output of the next command, or if the command has killed the driver or its parent, which
+# ends the transport.
+# Only processes younger than the command can have our output open. The kernel shows the last pid, so their pids are tried
+# one by one. If there are too many, or pids have wrapped, all processes that are not older than the wrapper are checked.
+# Errors are not redirected here, because the wrapper has no stderr.
+__h_output_leaked() {
   ${b}kill -0 "$$" && ${b}kill -0 "$PPID" || return 0
   ${b}kill -0 "-$1" && return 0
   __l=; IFS= ${b}read -r __l < /proc/loadavg
@@ -96,7 +104,7 @@ __h_held() {
     __p=$1
     while [ "$__p" -lt "$__l" ]; do
       __p=$((__p + 1))
-      __h_holds "$__p" && return 0
+      __h_has_output "$__p" && return 0
     done
     return 1
   fi
@@ -108,12 +116,13 @@ __h_held() {
     case \${__d#/proc/} in "$__w" | "$PPID") continue ;; esac
     __l=; IFS= ${b}read -r __l < "$__d/stat" || continue
     set -- \${__l##*) }
-    [ "\${20}" -lt "$__s" ] || ! __h_holds "\${__d#/proc/}" || return 0
+    [ "\${20}" -lt "$__s" ] || ! __h_has_output "\${__d#/proc/}" || return 0
   done
   return 1
 }
-# A thread also has a pid and the files of its process, which may be the driver.
-__h_holds() {
+# Whether the process has our output open. Skip threads: /proc/PID exists for them too and shows the files of their process,
+# possibly the driver.
+__h_has_output() {
   [ "$1" != "$$" ] && [ -d "/proc/$1/fd" ] || return 1
   __v=
   while ${b}read -r __k __v __e; do
@@ -125,8 +134,8 @@ __h_holds() {
   done 2>/dev/null
   return 1
 }
-# Whether the command still runs; leftover processes of an ended command may survive. A wrapper without a child is about
-# to start the command or has seen its end, so check again.
+# Whether the command still runs. Processes that it left behind do not count: they may survive. A wrapper without a child is
+# about to start the command or has seen its end, so check again.
 __h_runs() {
   if [ -z "$__h_wrapper" ]; then
     [ -n "$__h_marks" ] || return 1
@@ -186,16 +195,16 @@ ${b}trap '${b}exit 129' HUP
 ${b}trap '${b}exit 130' INT
 ${b}trap '${b}exit 143' TERM
 ${b}trap '${b}trap - EXIT; [ -z "$__h_stamp" ] || : > "$__h_stamp"; ! __h_runs || __h_end' EXIT
-# Passes the driver's input on to the command with the token $1. Unread input is dropped: some transports lose the last
-# output if they cannot deliver their input.
+# Passes the driver's input on to the command with the token $1. What the command does not read is read and dropped: some
+# transports lose the last output if they cannot deliver their input.
 __h_feed() {
   cat 2>/dev/null
   exec >/dev/null
   cat
   ${b}printf '%sD;' "$1" >&4
 }
-# Keeps both ends of the input pipe open (5 reads, 6 writes).
-__h_hold() {
+# Makes this process the holder: it has both ends of the command's input open, 5 to read and 6 to write.
+__h_keep_input() {
   __h_last=1
   if [ -e /proc/self/fd ]; then
     exec 5<&0 6>/proc/self/fd/0
@@ -207,7 +216,7 @@ __h_hold() {
   fi
   exec </dev/null
 }
-# Keeps the write end open until E; the end of the driver's input alone may mean that the owner was killed.
+# The holder keeps the write end open until E: the end of the driver's input alone may mean that the owner was killed.
 __h_await() {
   exec 5<&-
   ${b}trap 'exec 6>&-' USR1
@@ -225,13 +234,12 @@ __h_await() {
 
 /**
  * In bash the wrapper and the command's shell are forks of the driver, so no program is started. Both are forked in advance
- * (`__h_prepare`); R passes the fields of the command through a pipe, as assignments on one line, and closes the pipe. The
- * command begins only then. A wrapper whose shell has ended although the pipe is open never had a command, and exits without
- * an answer. If the prepared shell has exited, `__h_now` forks another one. The driver learns the token of a command only when
- * it prepares that command, so the shell of an earlier command cannot know it.
+ * (`__h_prepare`). R passes the fields of the command through a pipe, as assignments on one line, and closes the pipe; only
+ * then does the command begin. If the prepared shell exits while the pipe is still open, it got no command, so its wrapper
+ * exits without an answer. R then fails, and `__h_now` forks another shell. The driver learns the token of a command only
+ * when it prepares that command, so the shell of an earlier command cannot know it.
  *
- * These are texts for eval: a command that runs inside a function would report its errors with the file and line of that
- * function.
+ * `WRAPPER` is the text of the wrapper, for eval; see below.
  */
 const WRAPPER = '__h_open; ( __h_begin; builtin eval "$__h_command" ) <&0 & __h_close "$!"';
 const BASH = `
@@ -247,20 +255,20 @@ __h_dump() {
   builtin pwd -P 2>/dev/null && { builtin export -p; builtin declare -f; builtin alias -p; }
   builtin printf '%s%s' "$1" "$2"
 }
-# In the driver, the wrapper and, until its command begins, the command's shell, 8 is the channel's stderr.
+# Descriptor 8 is the channel's stderr: in the driver, in the wrapper, and in the command's shell until the command begins.
 __h_open() {
   if [ "$__h_last" = 1 ]; then exec 7<&5 5<&- 6>&-; elif [ "$__h_fed" != 1 ]; then exec 7</dev/null; fi
   __h_waiter=$BASHPID
   set -m
 }
 __h_started() { __h_start="\${__h_token}S$BASHPID \${20};"; }
-# Waits for the fields of a command, to the end of the pipe: \`read -N\` takes few system calls. Without the final newline
-# they are incomplete: the driver has exited, or does not need this shell.
+# Reads the fields of a command up to the end of the pipe; \`read -N\` takes few system calls. If the final newline is
+# missing, there is no command: the driver has exited, or does not need this shell.
 __h_begin() {
   set +m
   __l=; IFS= builtin read -r __l < /proc/self/stat
   __h_started \${__l##*) }
-  builtin unset -f P V E G R __h_row __h_alive __h_waits __h_is __h_held __h_holds __h_runs __h_halt __h_lives __h_end __h_feed __h_hold __h_await
+  builtin unset -f P V E G R __h_row __h_alive __h_waits __h_is __h_output_leaked __h_has_output __h_runs __h_halt __h_lives __h_end __h_feed __h_keep_input __h_await
   builtin unset -f __h_open __h_started __h_begin __h_pass __h_close
   builtin unset __h_prepare __h_now __h_L __h_spare __h_fed __p __l
   builtin read -r -N 1000000000 __h_line
@@ -271,7 +279,7 @@ __h_begin() {
   builtin cd -- "$__h_cwd" || { builtin printf '%sB;' "$__h_token"; builtin exit 126; }
   builtin eval "$__h_setup"
   export HERMES_COMMAND_ID=$__h_mark
-  # Switches tracing off for our own lines. Two halves, so that trap and set never print the whole token.
+  # Switches tracing off for our own lines. The state token is stored in two halves, which trap and set never print joined.
   builtin trap "{ builtin set +x; } 2>/dev/null; __h_dump $__h_state '$__h_drop'" EXIT
   if [ "$__h_merge" = 1 ]; then exec <&7 7<&- 2>&1 8>&-; else exec <&7 7<&- 2>&8 8>&-; fi
   builtin unset __h_token __h_waiter __h_start __h_line __h_mark __h_state __h_merge __h_drop __h_cwd __h_setup
@@ -283,12 +291,13 @@ __h_close() {
   builtin read -t 0 || builtin exit # the pipe is open and empty
   builtin printf '%sX%s;' "$__h_token" "$__c"
   builtin printf '%sX;' "$__h_token" >&8
-  __h_held $1 $BASHPID && __c=1 || __c=0
+  __h_output_leaked $1 $BASHPID && __c=1 || __c=0
   builtin printf '%sC%s;' "$__h_token" "$__c"
 }
 __h_pass() { builtin printf '%s' "$__h_line"; }
-# Succeeds if the prepared shell has received the fields; a failed write is an error of printf instead of a signal.
+# With this trap, writing to a shell that has exited is an error of printf; otherwise the signal would end the driver.
 builtin trap : PIPE
+# Succeeds if the prepared shell has received the fields.
 R() {
   LC_ALL=C builtin read -r -N "$1" __h_line
   __h_wrapper=$__h_spare __h_marks=$2 __h_guarded=
@@ -297,12 +306,14 @@ R() {
   exec 9>&-
   return $1
 }
-__h_prepare='__p=$!; exec 9> >(${WRAPPER}); __h_spare=$!; [ "$__p" != "$!" ] || exec 9>&-' # old versions of bash hide the pid
+# __h_prepare, __h_now and __h_L are texts for eval, not functions: a command that runs inside a function would report its
+# errors with the file and line of that function. In old versions of bash, >() does not set $!, and nothing is prepared.
+__h_prepare='__p=$!; exec 9> >(${WRAPPER}); __h_spare=$!; [ "$__p" != "$!" ] || exec 9>&-'
 __h_now='__h_pass | { ${WRAPPER}; } & __h_wrapper=$!'
-__h_L='{ __h_feed "$__h_token" | { __h_hold; eval "$__h_now"; __h_await "$__h_token"; } 4>&-; } 4>&1; exit'
+__h_L='{ __h_feed "$__h_token" | { __h_keep_input; eval "$__h_now"; __h_await "$__h_token"; } 4>&-; } 4>&1; exit'
 `;
 
-/** The first code in the fresh shell of a command. On one line, because some shells count the command's lines from there. */
+/** What the fresh shell of a command runs first: one line, because some shells count the command's lines from there. */
 const SH_COMMAND = oneLine(`
 __h_started() { printf "%sS%s %s;" "$1" "$2" "\${22}"; };
 __h_go() {
@@ -329,8 +340,9 @@ __h_dump() {
 `);
 
 /**
- * Fields of R and L: TOKEN MARK PROGRAM. Shells other than bash cannot create a process group, so a fresh shell is started
- * in its own session. Its program arrives through a pipe: an argument is limited to 128 KiB and readable by other users.
+ * Fields of R and L in sh: TOKEN MARK PROGRAM. Shells other than bash cannot create a process group, so a fresh shell is
+ * started in its own session. PROGRAM reaches it through a pipe: an argument is limited to 128 KiB and readable by other
+ * users.
  */
 const SH = `
 ${verbs("")}
@@ -346,11 +358,11 @@ __h_run() {
   wait $__p; __c=$?
   printf '%sX%s;' "$1" "$__c"
   printf '%sX;' "$1" >&8
-  __h_held $__p 0 && __c=1 || __c=0
+  __h_output_leaked $__p 0 && __c=1 || __c=0
   printf '%sC%s;' "$1" "$__c"
 }
 R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2 __h_guarded=; }
-L() { { __h_feed "$1" | { __h_hold; R "$@"; __h_await "$1"; } 4>&-; } 4>&1; exit; }
+L() { { __h_feed "$1" | { __h_keep_input; R "$@"; __h_await "$1"; } 4>&-; } 4>&1; exit; }
 `;
 
 /** Joins lines with spaces; each line must end where a shell allows a space. */
@@ -374,23 +386,23 @@ export const SHELL_ARGUMENTS = [
 
 /**
  * The driver as one snippet. It first prints the initial state between two state tokens. Then it answers `hello` with H and
- * the name of its shell on stdout, and with E on stderr, so that the output of login files cannot follow the answer.
+ * the name of its shell on stdout, and with E on stderr, so that no output of init files can follow the answer.
  *
  * In bash the driver is one line, after which a loop reads our snippets: the parser of bash counts lines, so a command that
  * it parsed itself would not begin at line 1. In other shells the line with the bash driver has no effect.
  */
 export function driverProgram(hello: string, stateToken: string, prelude: string): string {
-  // Init files may print, change options or set traps: silence them and restore what the driver needs.
-  const prepare =
+  // The prelude may run init files, which may print or change options: silence it and restore what the driver needs.
+  const runPrelude =
     prelude === ""
       ? ""
       : `__h_path=$PATH; { ${prelude}\n} </dev/null >/dev/null 2>&1; set +efu; unset IFS; ${KEEP_PATH}; unset __h_path;`;
-  const begin = (dump: string): string =>
+  const printState = (dump: string): string =>
     `(unset ${VOLATILE}; printf %s ${stateToken}; pwd -P; ${dump}; printf %s ${stateToken});`;
   const greet = (shell: string): string =>
     `printf '%s' ${quoteWord(`${hello}E;`)} >&2; printf '%s' ${quoteWord(`${hello}H${shell};`)}`;
-  const bash = [prepare, begin("export -p; declare -f; alias -p"), BASH, greet("bash")].join("\n");
-  const sh = [prepare, begin("export -p"), SH, greet("sh")].join("\n");
+  const bash = [runPrelude, printState("export -p; declare -f; alias -p"), BASH, greet("bash")].join("\n");
+  const sh = [runPrelude, printState("export -p"), SH, greet("sh")].join("\n");
   const drivers = `: $'${escapeLine(bash)}'\neval "$(printf '${escapeLine(sh).replaceAll("%", "%%")}')"\n`;
   const start = [
     'if [ -n "$BASHPID" ]; then',
@@ -401,7 +413,7 @@ export function driverProgram(hello: string, stateToken: string, prelude: string
   return start.join(" ") + drivers;
 }
 
-/** Makes bash read the following text in a few system calls: reading a line takes one call per byte. */
+/** Makes bash read the text that follows in a few system calls; reading it as lines would take one call per byte. */
 function readAtOnce(text: string): string {
   return `LC_ALL=C builtin read -r -N ${Buffer.byteLength(text)} __h_line`;
 }
@@ -409,9 +421,10 @@ function readAtOnce(text: string): string {
 /** An init file that overwrites PATH must not hide the tools of the previous PATH. */
 const KEEP_PATH = 'case ":$PATH:" in *":$__h_path:"*) ;; *) PATH=$PATH:$__h_path ;; esac';
 
-/** The fields of R and L; all texts are interpreted in the environment, not on this machine. */
+/** What a command is started with. All texts are interpreted in the environment, not on this machine. */
 export interface RunFields {
   readonly token: string;
+  /** The value of HERMES_COMMAND_ID by which the command's processes are found. */
   readonly mark: string;
   readonly stateToken: string;
   readonly mergeStderr: boolean;
@@ -425,7 +438,7 @@ export interface RunFields {
   readonly command: string;
 }
 
-/** The snippet that forks the shell of the next bash command; `input` is the format for its input, or empty. */
+/** The snippet that forks the shell of the next bash command. `input` is as in `RunFields`. */
 export function prepareSnippet(token: string, input: string): string {
   const fork = `__h_token=${token}; eval "$__h_prepare"`;
   if (input === "") return `${fork}\n`;
@@ -433,25 +446,25 @@ export function prepareSnippet(token: string, input: string): string {
 }
 
 /**
- * The snippet that starts a command; `last` gives it the rest of the channel's input. Otherwise bash first needs the snippet
- * of `prepareSnippet` with the same token and input.
+ * The snippet that starts a command. With `last`, the command's input is the rest of the channel's input; otherwise bash
+ * must have received the snippet of `prepareSnippet` with the same token and input before.
  */
 export function runSnippet(shell: "bash" | "sh", last: boolean, fields: RunFields): string {
   const { token, mark, stateToken, mergeStderr, drop, cwd, setup, input, command } = fields;
   const state = `${stateToken.slice(0, 8)} ${stateToken.slice(8)}`;
   const merge = mergeStderr ? "1" : "0";
   if (shell === "sh") {
-    const go = [
+    const call = [
       "__h_go",
       ...[token, mark, state, merge, drop.join(" "), cwd, setup, command].map(quoteWord),
     ].join(" ");
-    const program = input === "" ? `${go} <&7 7<&-` : `exec 7<&-; printf ${quoteWord(input)} | ${go}`;
+    const program = input === "" ? `${call} <&7 7<&-` : `exec 7<&-; printf ${quoteWord(input)} | ${call}`;
     return `${last ? "L" : "R"} ${[token, mark, program].map(quoteWord).join(" ")}\n`;
   }
   const values = { mark, state, merge, drop: drop.join(" "), cwd, setup, command };
   const assignments = Object.entries(values).map(([name, value]) => `__h_${name}=$'${escapeLine(value)}'`);
-  const run = `${assignments.join(" ")}\n`;
-  if (last) return `exec 9>&-; __h_token=${token}; ${readAtOnce(run)}; eval "$__h_L"\n${run}`;
+  const line = `${assignments.join(" ")}\n`;
+  if (last) return `exec 9>&-; __h_token=${token}; ${readAtOnce(line)}; eval "$__h_L"\n${line}`;
   const release = input === "" ? "" : "; __h_fed=; exec 7<&-";
-  return `R ${Buffer.byteLength(run)} ${mark} || eval "$__h_now"${release}\n${run}`;
+  return `R ${Buffer.byteLength(line)} ${mark} || eval "$__h_now"${release}\n${line}`;
 }

@@ -26,7 +26,7 @@ describe("C9: the reset policy of sessions", () => {
     expect(why(rules, "2026-01-01T10:00", "2026-01-01T11:00")).toBe("Nothing was written here for an hour");
   });
 
-  test("daily begins at its hour, whenever the last message was", () => {
+  test("daily mode starts a new session once its hour has passed, however recent the last message is", () => {
     const rules = { mode: "daily", at_hour: 4 };
     expect(why(rules, "2026-01-01T23:59", "2026-01-02T03:59")).toBeUndefined();
     expect(why(rules, "2026-01-02T03:59", "2026-01-02T04:00")).toBe("A new day has begun");

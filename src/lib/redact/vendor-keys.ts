@@ -1,8 +1,8 @@
 import { createSecretMatch, type SecretMatch } from "./secret-match.ts";
 
 /**
- * Credentials with a recognisable format: a fixed prefix and one run, so that no input makes the pattern backtrack. Every run
- * is bounded, because the stack of the regular expression engine grows with it.
+ * Credentials with a recognisable format: a fixed prefix and bounded runs of key characters, so that no input makes the
+ * pattern backtrack much. The bounds also limit the stack of the regular expression engine, which grows with a run.
  */
 const FORMATS: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
   { kind: "anthropic-key", pattern: /sk-ant-[\w-]{16,512}/ },
@@ -37,7 +37,7 @@ export function isLongLivedKey(kind: string): boolean {
   return LONG_LIVED.has(kind);
 }
 
-// A token starts outside a word, or directly after an escape (`\n`, `%20`, a colour) that ends in a letter.
+// A token starts outside a word, or directly after an escape (`\n`, `%20`, a colour) that ends in a letter or digit.
 const TOKEN_START = String.raw`(?<=^|[^A-Za-z0-9]|\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,12}[mK])`;
 const ANY_FORMAT = new RegExp(
   `${TOKEN_START}(?:${FORMATS.map(({ pattern }) => `(${pattern.source})`).join("|")})`,

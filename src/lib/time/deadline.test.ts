@@ -29,7 +29,7 @@ test("a deadline aborts with the reason of the signal, even if the signal aborte
   ]);
 });
 
-test("a disposed deadline keeps neither the process alive nor a listener on the signal", async () => {
+test("a disposed deadline never aborts: its timer and its listener are removed", async () => {
   const stop = new AbortController();
   let signal: AbortSignal;
   {

@@ -44,7 +44,7 @@ export function matchesRule(
 }
 
 function covers(pattern: RulePattern, subject: RuleSubject): boolean {
-  const isPlain = subject.commands.length === 0;
+  const hasNoCommands = subject.commands.length === 0;
   switch (pattern.kind) {
     case "tool":
       return subject.tool === pattern.tool;
@@ -60,7 +60,7 @@ function covers(pattern: RulePattern, subject: RuleSubject): boolean {
       const paths = pathsOf(pattern, subject, subject.tool);
       const others = pattern.access === "read" ? subject.writes : [];
       return (
-        isPlain &&
+        hasNoCommands &&
         paths.length > 0 &&
         others.length === 0 &&
         matchingPaths(paths, pattern.glob, subject).length === paths.length
@@ -68,7 +68,9 @@ function covers(pattern: RulePattern, subject: RuleSubject): boolean {
     }
     case "host":
       return (
-        isPlain && subject.hosts.length > 0 && subject.hosts.every((host) => matchesHost(host, pattern.glob))
+        hasNoCommands &&
+        subject.hosts.length > 0 &&
+        subject.hosts.every((host) => matchesHost(host, pattern.glob))
       );
   }
 }

@@ -15,7 +15,7 @@ const FOREIGN_IMAGE = /^[a-z0-9][\w.-]*(?::\d+)?\/[\w./-]+(?:[:@][\w.:-]+)?$/;
 /** Whether a program downloads what its arguments name, and runs or installs it. */
 export function runsNamedPackage({ name, args }: Invocation): boolean {
   const { verb, rest } = subcommandOf(args);
-  if (RUNNERS.test(name)) return runsPackage(name, args);
+  if (RUNNERS.test(name)) return runnerRunsPackage(name, args);
   if (SYSTEM_INSTALLERS.test(name)) return /^(?:install|in|add)$/.test(verb) && operandsOf(rest).length > 0;
   switch (name) {
     case "go":
@@ -40,17 +40,17 @@ export function runsNamedPackage({ name, args }: Invocation): boolean {
   }
 }
 
-function runsPackage(name: string, args: readonly string[]): boolean {
+function runnerRunsPackage(name: string, args: readonly string[]): boolean {
   const verbs = RUNNER_VERBS[name];
   const { verb, rest } = subcommandOf(args);
   if (verbs !== undefined && !verbs.test(verb)) return valuesOfOption(args, undefined, "--with").length > 0;
   // The options of the runner itself end at the first operand.
   const words = verbs === undefined ? args : rest.slice(verb === "tool" ? 1 : 0);
-  const { verb: first, rest: ofPackage } = subcommandOf(words, VALUED);
-  const own = words.slice(0, words.length - ofPackage.length);
-  if (hasOption(own, /^--(?:no-install|no|offline)$/)) return false;
-  const named = valuesOfOption(own, name === "npx" ? "p" : undefined, "--package", "--from", "--with");
-  return [...named, first].some((word) => word !== "" && !isProjectTool(word));
+  const { verb: packageName, rest: packageArgs } = subcommandOf(words, VALUED);
+  const runnerArgs = words.slice(0, words.length - packageArgs.length);
+  if (hasOption(runnerArgs, /^--(?:no-install|no|offline)$/)) return false;
+  const named = valuesOfOption(runnerArgs, name === "npx" ? "p" : undefined, "--package", "--from", "--with");
+  return [...named, packageName].some((word) => word !== "" && !isProjectTool(word));
 }
 
 /** Options of runners that take a value. */

@@ -50,7 +50,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
         const { "x-api-key": key, ...others } = written.headers;
         const headers = key ? written.headers : others; // the SDK always adds a key header
         const body = sendableJson(withOverrides(withVendorBlocks(written.body), requestOverrides));
-        return { url: new URL(search, written.url), headers, body, prefix: () => prefixHashes(body) };
+        return { url: new URL(search, written.url), headers, body, pieceHashes: () => prefixHashes(body) };
       };
       const reader = createMessageReader();
       return { write, reader: isVendor ? reader : withThinkTags(reader) };

@@ -1,7 +1,7 @@
 import type { AppError } from "../../lib/errors.ts";
 import { isLocalAddress } from "../failures/timeouts.ts";
-import type { RouteSettings, Variable } from "../routes/choose-provider.ts";
-import { PROFILES } from "../routes/profiles.ts";
+import type { ReadVariable, RouteSettings } from "../routes/choose-provider.ts";
+import { PROVIDER_PROFILES } from "../routes/profiles.ts";
 import type { Route } from "../routes/resolve-route.ts";
 import { type ListParts, type ListUse, loadList } from "./load-list.ts";
 import { type CatalogueEntry, mergeModels } from "./merge-models.ts";
@@ -10,7 +10,7 @@ import { findCurrentRoute, listUsableRoutes } from "./usable-routes.ts";
 
 export interface CatalogueParts extends ListParts {
   readonly settings: RouteSettings;
-  readonly variable: Variable;
+  readonly variable: ReadVariable;
 }
 
 export interface CatalogueRequest {
@@ -71,7 +71,7 @@ export async function loadCatalogue(
   );
   const usable = (await Promise.all(routes.map(load))).filter((found) => found !== undefined);
   const found = new Set(usable.map(({ provider }) => provider));
-  const unusable = Object.keys(PROFILES).filter(
+  const unusable = Object.keys(PROVIDER_PROFILES).filter(
     (provider) =>
       !found.has(provider) &&
       (request.provider === undefined ? request.unusable === true : provider === request.provider),

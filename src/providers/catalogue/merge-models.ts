@@ -1,7 +1,7 @@
 import { withoutUndefined } from "../../lib/without-undefined.ts";
 import { isSameServer } from "../routes/address.ts";
 import type { RouteSettings } from "../routes/choose-provider.ts";
-import { findProfile } from "../routes/profiles.ts";
+import { findProviderProfile } from "../routes/profiles.ts";
 import { factsInSettings, findDataFacts, type Route } from "../routes/resolve-route.ts";
 import { knownModels, type ModelData } from "./model-data.ts";
 import { type ModelFacts, resolveFacts } from "./model-facts.ts";
@@ -80,7 +80,9 @@ function configuredModels({ providers }: RouteSettings, provider: string): strin
 }
 
 function knownAt({ profile, baseUrl }: Route, data: ModelData): Iterable<string> {
-  return isSameServer(baseUrl, findProfile(profile)?.baseUrl) ? knownModels(data, profile).keys() : [];
+  return isSameServer(baseUrl, findProviderProfile(profile)?.baseUrl)
+    ? knownModels(data, profile).keys()
+    : [];
 }
 
 function compare(one: string, other: string): number {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 const tokens = z.int().min(1).max(1_000_000_000);
-const dollars = z.number().min(0).max(100_000);
+const dollarsPerMillionTokens = z.number().min(0).max(100_000);
 
 /** The form of known-models.json and of a newer file that `hermes model refresh` fetches. */
 export const modelDataSchema = z.object({
@@ -16,7 +16,12 @@ export const modelDataSchema = z.object({
         context: tokens,
         output: tokens.optional(),
         price: z
-          .object({ input: dollars, output: dollars, cache_read: dollars, cache_write: dollars })
+          .object({
+            input: dollarsPerMillionTokens,
+            output: dollarsPerMillionTokens,
+            cache_read: dollarsPerMillionTokens,
+            cache_write: dollarsPerMillionTokens,
+          })
           .optional(),
         vision: z.boolean().optional(),
         reasoning: z.boolean().optional(),

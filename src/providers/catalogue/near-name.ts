@@ -2,7 +2,7 @@ import { AppError } from "../../lib/errors.ts";
 import { findClosest } from "../../lib/text/did-you-mean.ts";
 import { isSameServer } from "../routes/address.ts";
 import type { RouteSettings } from "../routes/choose-provider.ts";
-import { findProfile } from "../routes/profiles.ts";
+import { findProviderProfile } from "../routes/profiles.ts";
 import type { Route } from "../routes/resolve-route.ts";
 import { mergeModels } from "./merge-models.ts";
 import { findKnownModel, knownModels, type ModelData } from "./model-data.ts";
@@ -16,7 +16,7 @@ export function requireKnownName(
   listed: readonly ListedModel[],
 ): void {
   const { provider, profile, baseUrl, model } = route;
-  const isOwnAddress = isSameServer(baseUrl, findProfile(profile)?.baseUrl);
+  const isOwnAddress = isSameServer(baseUrl, findProviderProfile(profile)?.baseUrl);
   const known = isOwnAddress ? [...knownModels(data, profile).keys()] : [];
   const listedNames = mergeModels(settings, data, route, listed).map(({ name }) => name);
   // Ollama adds the tag `latest` to a name without one.

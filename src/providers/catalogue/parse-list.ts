@@ -60,7 +60,7 @@ function parseEntry(entry: Fields): ListedModel | undefined {
   };
 }
 
-/** Parses prices in dollars per token, which aggregators write as strings. A number may have another unit. */
+/** Parses prices in dollars per token, which aggregators write as strings. Numbers are ignored, because their unit may be another one. */
 function parsePrice(pricing: Fields): ModelPrice | undefined {
   const perMillion = (...names: readonly string[]): number | undefined => {
     const text = names.map((name) => pricing[name]).find((value) => typeof value === "string");

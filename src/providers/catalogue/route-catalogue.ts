@@ -29,8 +29,8 @@ export function createRouteCatalogue(parts: CatalogueParts): RouteCatalogue {
       if (route.apiMode === "scripted") return route;
       const [statedTokens, data] = await Promise.all([cache.loadStatedWindow(route), cache.loadData()]);
       const isWindowKnown = (route.configured.contextTokens ?? statedTokens) !== undefined;
-      // A local server is asked before its first use, because only it knows how large it makes the window.
       const isAmbiguous = typed.provider === undefined && typed.model === route.model && hasColon(route);
+      // A local server is asked before its first use, because only it knows how large it makes the window.
       const use = !isAmbiguous && (isWindowKnown || !isLocalAddress(route.baseUrl)) ? "stored" : "once";
       const { list } = await loadList(parts, route, use, signal);
       const models = list?.models ?? [];
@@ -49,7 +49,8 @@ export function createRouteCatalogue(parts: CatalogueParts): RouteCatalogue {
       try {
         await cache.saveStatedWindow(route, tokens);
       } catch (error) {
-        if (!(error instanceof AppError)) throw error; // for instance on a full disk; the server will state its window again
+        // Ignore a failed write, for instance on a full disk: the server will state its window again.
+        if (!(error instanceof AppError)) throw error;
       }
     },
   };

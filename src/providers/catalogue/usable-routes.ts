@@ -1,10 +1,10 @@
 import { AppError } from "../../lib/errors.ts";
-import type { RouteSettings, Variable } from "../routes/choose-provider.ts";
-import { PROFILES } from "../routes/profiles.ts";
+import type { ReadVariable, RouteSettings } from "../routes/choose-provider.ts";
+import { PROVIDER_PROFILES } from "../routes/profiles.ts";
 import { type Route, resolveRoute } from "../routes/resolve-route.ts";
 
 /** The route of the configured model, or of its provider if no model is chosen yet; undefined if there is none. */
-export function findCurrentRoute(settings: RouteSettings, variable: Variable): Route | undefined {
+export function findCurrentRoute(settings: RouteSettings, variable: ReadVariable): Route | undefined {
   return (
     unlessRefused(() => resolveRoute(settings, {}, variable)) ??
     unlessRefused(() => resolveRoute(settings, { model: "any" }, variable))
@@ -12,9 +12,9 @@ export function findCurrentRoute(settings: RouteSettings, variable: Variable): R
 }
 
 /** The providers that have a key or need none, each with the route to one of its models. */
-export function listUsableRoutes(settings: RouteSettings, variable: Variable): Route[] {
+export function listUsableRoutes(settings: RouteSettings, variable: ReadVariable): Route[] {
   const current = findCurrentRoute(settings, variable);
-  const names = new Set([...Object.keys(settings.providers), ...Object.keys(PROFILES)]);
+  const names = new Set([...Object.keys(settings.providers), ...Object.keys(PROVIDER_PROFILES)]);
   const routes = [...names].flatMap((provider) => {
     const isCurrent = provider === current?.provider;
     if (provider === "scripted" || (provider === "custom" && !isCurrent)) return [];
@@ -33,7 +33,7 @@ export function listUsableRoutes(settings: RouteSettings, variable: Variable): R
 export function findProviderRoute(
   settings: RouteSettings,
   provider: string,
-  variable: Variable,
+  variable: ReadVariable,
 ): Route | undefined {
   return unlessRefused(() => resolveRoute(settings, { provider, model: "any" }, variable));
 }

@@ -14,7 +14,7 @@ export type RequestTrouble =
   | { readonly type: "cut" }
   | { readonly type: "empty" }
   | { readonly type: "paused"; readonly times: number }
-  /** The answer has an event that is invalid in its format. */
+  /** An event of the answer cannot be parsed. */
   | { readonly type: "malformed" }
   /** The answer has a content encoding that this version of Node cannot decode. */
   | { readonly type: "undecodable"; readonly encoding: string }
@@ -40,7 +40,7 @@ export interface FailureContext {
   readonly addressKey: string;
   /** How to set a key, if none was sent. */
   readonly keyHint: string | undefined;
-  /** The effort that `--reasoning` or the settings request. */
+  /** The effort requested by `--reasoning` or by the settings. */
   readonly reasoningEffort: ReasoningEffort | undefined;
   readonly nowMs: number;
   redact(text: string): string;
@@ -70,18 +70,14 @@ export function classifyFailure(trouble: RequestTrouble, context: FailureContext
       return failure("refused", context, message, { hint: PAUSE_HINT });
     }
     case "malformed":
-      return failure(
-        "malformed",
-        context,
-        `${context.provider} sent a response that is not valid in its format.`,
-      );
+      return failure("malformed", context, `${context.provider} sent a response that could not be parsed.`);
     case "undecodable": {
       const { encoding } = trouble;
       const message = `${context.provider} compressed its answer with ${encoding}, which this version of Node cannot decode.`;
       return failure("refused", context, message, { hint: DECODER_HINT });
     }
     case "http":
-      return classifyAnswer(trouble, context);
+      return classifyHttpResponse(trouble, context);
     case "error-event": {
       return classifyWithoutStatus(parseVendorError(trouble.payload), context);
     }
@@ -90,8 +86,8 @@ export function classifyFailure(trouble: RequestTrouble, context: FailureContext
   }
 }
 
-function classifyAnswer(answer: HttpTrouble, context: FailureContext): ClassifiedFailure {
-  const { status, body, contentType } = answer;
+function classifyHttpResponse(response: HttpTrouble, context: FailureContext): ClassifiedFailure {
+  const { status, body, contentType } = response;
   const html = isHtml(body, contentType);
   if (status < 300) {
     const vendor = parseVendorError(html ? "" : body);
@@ -110,7 +106,7 @@ function classifyAnswer(answer: HttpTrouble, context: FailureContext): Classifie
     return failure("refused", context, message, { status, hint: PROXY_CREDENTIALS_HINT });
   }
   const vendor = parseVendorError(html ? { message: "an HTML page" } : body);
-  const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs) ?? vendor.retryAfterMs;
+  const retryAfterMs = parseRetryAfter(response.retryAfter, context.nowMs) ?? vendor.retryAfterMs;
   return classifyVendorError(vendor, { status, stated: status }, retryAfterMs, context);
 }
 
@@ -151,9 +147,9 @@ function kindOf(status: number, text: string, retryAfterMs: number | undefined):
   if ([400, 413, 422, 500].includes(status) && matchesAny(text, TOO_LONG)) return "too-long";
   if (status === 402) return "quota";
   if (status === 429) {
-    const ordinary =
+    const isRateLimit =
       QUOTA_OR_RATE.test(text) && retryAfterMs !== undefined && !/insufficient_quota/.test(text);
-    return !ordinary && matchesAny(text, QUOTA) ? "quota" : "rate-limited";
+    return !isRateLimit && matchesAny(text, QUOTA) ? "quota" : "rate-limited";
   }
   if (status === 401) return "auth";
   if (status === 403) return matchesAny(text, QUOTA) ? "quota" : "auth";
@@ -221,7 +217,8 @@ function failure(
 }
 
 const LONGEST_WAIT_MS = 365 * 24 * 60 * 60 * 1_000; // a much longer wait is beyond the range of Date
-const DECODER_HINT = "Disable compression in the gateway, or run Hermes with Node 22.15 or newer.";
+const DECODER_HINT =
+  "Turn off response compression at the provider's server or the proxy in front of it, or run Hermes with Node 22.15 or newer.";
 const UNEXPLAINED_HINT =
   "The server gave no reason. Check the name of the model and its settings, or look into the log of the server.";
 const PAUSE_HINT = "Ask for less at once, or choose another model (-m, in a chat /model).";
@@ -261,7 +258,7 @@ function parseRetryAfter(value: string | undefined, nowMs: number): number | und
   return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }
 
-/** Error texts for a conversation that exceeds the context window, of vendors without a status or code for it. */
+/** Codes and texts of errors for a conversation that exceeds the context window. */
 const TOO_LONG = [
   /context_length_exceeded|model_context_window_exceeded|exceed_context_size/i,
   /maximum context length|maximum prompt length|maximum number of tokens/i,
@@ -277,7 +274,7 @@ const TOO_LONG = [
   /context window limit|too many (?:input )?tokens|too large for model with \d+ maximum context/i, // Cloudflare, Cohere, Mistral
 ];
 
-/** Error texts for a used-up plan or credit, where a retry after a short wait does not help. */
+/** Codes and texts of errors for a used-up plan or credit, where a retry after a short wait does not help. */
 const QUOTA = [
   /insufficient_quota|billing_error|billing_hard_limit|payment required/i,
   /insufficient (?:balance|credits?|funds)|credit balance is too low|out of credits|no credits/i,
@@ -288,11 +285,11 @@ const QUOTA = [
 /** Some vendors also use this text for a limit per minute, together with the seconds to wait. */
 const QUOTA_OR_RATE = /exceeded your current quota/i;
 
-/** Error texts for a wrong key that come with status 400. */
+/** Codes and texts of errors for a wrong key that come with status 400. */
 const BAD_KEY =
   /api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key|invalid_api_key|API_KEY_INVALID/i;
 
-/** Error texts for an unknown model that come with status 400. */
+/** Codes and texts of errors for an unknown model that come with status 400. */
 const NO_MODEL =
   /model_not_found|not a valid model|model not exist|model .{0,80}(?:does not exist|not found)|unknown model/i;
 

@@ -84,7 +84,7 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
     const ready = hasChoice ? await chain.findReady(primary, { preferred }, signal) : { route: primary };
     if ("route" in ready) current = await chain.open(0, ready.route);
     else {
-      const unused = [{ name: `${primary.provider}/${primary.model}`, message: `${ready.cooling}.` }];
+      const unused = [{ name: `${primary.provider}/${primary.model}`, message: `${ready.reason}.` }];
       const fallback = await chain.findFallback({ after: 0, isCostLimited, preferred }, unused, signal);
       current = fallback ?? (await chain.open(0, ready.first));
       if (fallback !== undefined) skipped = unused;
@@ -93,8 +93,8 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
     const to = nameOf(current.route);
     if (from === undefined || isSameRoute(from, to)) return undefined;
     const switched = { type: "route-switched", from, to } as const;
-    if ("cooling" in ready && current.index > 0)
-      return { ...switched, reason: `${primary.provider} ${ready.cooling}.` };
+    if ("reason" in ready && current.index > 0)
+      return { ...switched, reason: `${primary.provider} ${ready.reason}.` };
     if (from.provider !== to.provider || from.model !== to.model)
       return { ...switched, reason: BACK_TO_PRIMARY };
     const key = primary.keys.find(({ source }) => source === from.keySource);

@@ -52,11 +52,11 @@ export function withRetries(
         }
         if (failure === undefined) return;
         const retryInMs = retryDelay(attempt, failure.retryAfterMs, random);
-        const usesSpareKey =
+        const leavesToSpareKey =
           hasSpareKey &&
           failure.kind === "rate-limited" &&
           (attempt > 0 || (failure.retryAfterMs ?? 0) > LONGEST_WAIT_WITH_SPARE_KEY_MS);
-        if (attempt >= maxRetries || signal.aborted || usesSpareKey || !mayRetry(failure, showsText)) {
+        if (attempt >= maxRetries || signal.aborted || leavesToSpareKey || !mayRetry(failure, showsText)) {
           yield { type: "failed", failure };
           return;
         }
@@ -81,7 +81,7 @@ function mayRetry(failure: ModelFailure, showsText: boolean): boolean {
   );
 }
 
-/** Whether the request may be sent again. Text that the user has read is repeated only to get a lost call. */
+/** Whether the request may be sent again. One whose text the user has already seen is repeated only if tool calls were lost. */
 export function mayRepeat({ sawText, droppedTools }: ModelFailure, showsText: boolean): boolean {
   return !(sawText && showsText) || droppedTools.length > 0;
 }

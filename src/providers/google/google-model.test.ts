@@ -104,7 +104,7 @@ describe("google on the wire", () => {
     });
   });
 
-  it("A10: sends the signature of a call back unchanged, and the results of an answer together", async () => {
+  it("A10: sends the signature of a call back unchanged, and the results of all calls of one answer in one message", async () => {
     await using lab = await openLab();
     const answer = messageOf(await lab.ask("hi"));
     const note: Message = { role: "user", kind: "steer", parts: [{ type: "text", text: "hurry" }] };
@@ -140,7 +140,7 @@ describe("google on the wire", () => {
     expect(sent).not.toContain("Hm.");
   });
 
-  it("sends the id back that the server gave to a call", async () => {
+  it("sends back the id that the server gave to a call", async () => {
     await using lab = await openLab();
     const call = { type: "tool-call", callId: "a", tool: "terminal", input: "{}" } as const;
     const answer: Message = { role: "assistant", parts: [{ ...call, vendor: { google: { id: "own-1" } } }] };

@@ -24,8 +24,8 @@ export function openGoogleModel(options: WireOptions): Model {
   };
   return createWireModel(options, async () => (request) => ({
     write() {
-      const { body, prefix } = writeBody(request);
-      return { url, headers, body, prefix };
+      const { body, pieceHashes } = writeBody(request);
+      return { url, headers, body, pieceHashes };
     },
     reader: createGoogleReader(),
   }));

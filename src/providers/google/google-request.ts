@@ -27,7 +27,7 @@ interface CallRules {
 export interface GoogleBody {
   readonly body: Buffer;
   /** The hashes of the prompt: first the tools, then each message. */
-  prefix(): readonly string[];
+  pieceHashes(): readonly string[];
 }
 
 /** Writes the request bodies of a conversation. Each message is serialized once, even if it is sent many times. */
@@ -63,7 +63,7 @@ export function createGoogleWriter({
         contents,
         "]}",
       ),
-      prefix: () => [toolPiece, ...pieces].map(hashPiece),
+      pieceHashes: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };
 }

@@ -22,8 +22,8 @@ export function openOllamaModel(options: OllamaOptions): Model {
   };
   return createWireModel(options, async () => (request) => ({
     write() {
-      const { body, prefix } = writeBody(request);
-      return { url, headers, body, prefix };
+      const { body, pieceHashes } = writeBody(request);
+      return { url, headers, body, pieceHashes };
     },
     framing: "lines",
     reader: withThinkTags(createOllamaReader()),

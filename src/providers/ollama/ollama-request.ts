@@ -15,7 +15,7 @@ export interface OllamaRules {
 export interface OllamaBody {
   readonly body: Buffer;
   /** The hashes of the prompt: first the tools, then each message. */
-  prefix(): readonly string[];
+  pieceHashes(): readonly string[];
 }
 
 /** Writes the request bodies of a conversation. Each message is serialized once, even if it is sent many times. */
@@ -52,7 +52,7 @@ export function createOllamaWriter({
         pieces.map(({ json }) => json),
         "]}",
       ),
-      prefix: () => [toolPiece, ...pieces].map(hashPiece),
+      pieceHashes: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };
 }

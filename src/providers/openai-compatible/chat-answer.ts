@@ -163,7 +163,7 @@ export function createChatReader(source: ReasoningSource): AnswerReader {
         type: "finish",
         reason: refused ? "content-filter" : (FINISH.get(reason.toLowerCase()) ?? "other"),
         usage: toUsage(usage),
-        isUnanswered: !hasThought, // encrypted reasoning alone is not an answer
+        reasoningIsNoAnswer: !hasThought, // reasoning without readable text does not count as an answer
       };
     },
   };

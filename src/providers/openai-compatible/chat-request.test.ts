@@ -66,17 +66,17 @@ it("a history that grew, was cut or changed is sent in its current form", () => 
 
 it("hashes depend only on the sent text: first the tools, then each message", () => {
   const write = createChatWriter(rules);
-  const first = write(request(say("a"), say("b"))).prefix();
-  expect(write(request(say("a"), say("b"))).prefix()).toEqual(first); // other objects, the same text
+  const first = write(request(say("a"), say("b"))).pieceHashes();
+  expect(write(request(say("a"), say("b"))).pieceHashes()).toEqual(first); // other objects, the same text
   expect(
     write(request(say("a"), say("c")))
-      .prefix()
+      .pieceHashes()
       .slice(0, 2),
   ).toEqual(first.slice(0, 2));
-  expect(write(request(say("a"), say("c"))).prefix()[2]).not.toBe(first[2]);
+  expect(write(request(say("a"), say("c"))).pieceHashes()[2]).not.toBe(first[2]);
   const others = { ...request(say("a"), say("b")), tools: [] };
-  expect(write(others).prefix()[0]).not.toBe(first[0]);
-  expect(write(others).prefix().slice(1)).toEqual(first.slice(1));
+  expect(write(others).pieceHashes()[0]).not.toBe(first[0]);
+  expect(write(others).pieceHashes().slice(1)).toEqual(first.slice(1));
 });
 
 it("overrides replace any field except messages and stream", () => {
@@ -86,7 +86,7 @@ it("overrides replace any field except messages and stream", () => {
   expect(parsed(body)["messages"]).toHaveLength(1);
 });
 
-it("images are sent as data, and an empty answer still separates two prompts", () => {
+it("images are sent as data, and an empty answer is sent as a placeholder", () => {
   const image: Message = {
     role: "user",
     parts: [
@@ -180,8 +180,8 @@ describe("A9: cache markers for Claude models behind a router", () => {
 
   it("move without a change of the prefix", () => {
     const write = createChatWriter({ ...rules, cacheTtl: "5m" });
-    const before = write(request(...history)).prefix();
-    const after = write(request(...history, say("d"))).prefix();
+    const before = write(request(...history)).pieceHashes();
+    const after = write(request(...history, say("d"))).pieceHashes();
     expect(after.slice(0, before.length)).toEqual(before);
   });
 });

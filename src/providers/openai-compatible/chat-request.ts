@@ -25,7 +25,7 @@ export interface ChatRules {
 export interface ChatBody {
   readonly body: Buffer;
   /** The hashes of the prompt: first the tools, then each message. */
-  prefix(): readonly string[];
+  pieceHashes(): readonly string[];
 }
 
 /** Writes the request bodies of a conversation. Each message is serialized once, even if it is sent many times. */
@@ -61,7 +61,7 @@ export function createChatWriter(rules: ChatRules): (request: ModelRequest) => C
         sent,
         "]}",
       ),
-      prefix: () => [toolPiece, ...pieces].map(hashPiece),
+      pieceHashes: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };
 }

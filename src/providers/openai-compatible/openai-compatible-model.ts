@@ -30,9 +30,9 @@ export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Mod
     const isRouted = conversationHeader !== undefined && conversationId !== undefined;
     return {
       write() {
-        const { body, prefix } = writeBody(request);
+        const { body, pieceHashes } = writeBody(request);
         const routed = isRouted ? { ...headers, [conversationHeader]: conversationId } : headers;
-        return { url, headers: routed, body, prefix };
+        return { url, headers: routed, body, pieceHashes };
       },
       reader: withThinkTags(createChatReader(options)),
     };

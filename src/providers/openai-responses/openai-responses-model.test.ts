@@ -57,7 +57,7 @@ describe("openai-responses on the wire", () => {
     text: "ok",
     failed: false,
   });
-  const LIST: Message = {
+  const IMAGE_MESSAGE: Message = {
     role: "user",
     parts: [
       { type: "text", text: "look" },
@@ -67,7 +67,7 @@ describe("openai-responses on the wire", () => {
 
   it("stores nothing at the server, asks for encrypted reasoning, and sends the key only in its header", async () => {
     await using lab = await openLab({ requestOverrides: { service_tier: "flex", input: "lost" } });
-    await lab.ask(LIST);
+    await lab.ask(IMAGE_MESSAGE);
     const [sent] = lab.server.requests;
     expect(sent).toMatchObject({
       path: "/v1/responses",
@@ -129,14 +129,14 @@ describe("openai-responses on the wire", () => {
     ]);
   });
 
-  it("A10: sends no reasoning to another provider, and none that no answer followed", async () => {
-    await using lab = await openLab({ provider: "other" });
+  it("A10: omits reasoning from another provider, and reasoning that no answer followed", async () => {
+    await using lab = await openLab({ provider: "own" });
     const item = { type: "reasoning", id: "rs_9", summary: [], encrypted_content: "x" };
     const thought = (provider: string): Message => ({
       role: "assistant",
       parts: [{ type: "reasoning", text: "Hm.", vendor: { openai: { provider, item } } }],
     });
-    await lab.ask("hi", thought("other"), "and?", thought("lab"), "now?");
+    await lab.ask("hi", thought("own"), "and?", thought("foreign"), "now?");
     const sent = JSON.stringify(lab.server.requests[0]?.body["input"]);
     expect(sent).not.toContain("rs_9");
     expect(sent.match(/\[No text\.\]/g)).toHaveLength(2);
@@ -148,7 +148,7 @@ describe("openai-responses on the wire", () => {
     ["a summary", "Your organization must be verified to generate reasoning summaries.", '"summary":"auto"'],
     ["a cache key", "Unknown parameter: 'prompt_cache_key'.", '"prompt_cache_key":'],
   ])(
-    "a request that a server refuses because of %s is sent again without it, like all later ones",
+    "a request refused because of %s is sent again without it, and so are all later requests",
     async (_, message, field) => {
       const body = JSON.stringify({ error: { message, type: "invalid_request_error" } });
       await using lab = await openLab({}, (index) =>

@@ -21,8 +21,8 @@ export function openOpenaiResponsesModel(options: WireOptions): Model {
   let writeBody = createResponsesWriter({ ...options, model: name, fields });
   const model = createWireModel(options, async () => (request) => ({
     write() {
-      const { body, prefix } = writeBody(request);
-      return { url, headers, body, prefix };
+      const { body, pieceHashes } = writeBody(request);
+      return { url, headers, body, pieceHashes };
     },
     reader: withThinkTags(createResponsesReader(provider)),
   }));

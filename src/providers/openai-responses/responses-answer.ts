@@ -158,7 +158,7 @@ export function createResponsesReader(provider: string): AnswerReader {
         type: "finish",
         reason: refused ? "content-filter" : reason,
         usage: toUsage(usage),
-        isUnanswered: !hasThought, // encrypted reasoning alone is not an answer
+        reasoningIsNoAnswer: !hasThought, // reasoning without readable text does not count as an answer
       };
     },
   };

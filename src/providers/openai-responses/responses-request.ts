@@ -31,7 +31,7 @@ export interface ResponsesRules {
 export interface ResponsesBody {
   readonly body: Buffer;
   /** The hashes of the prompt: first the tools, then each message. */
-  prefix(): readonly string[];
+  pieceHashes(): readonly string[];
 }
 
 /** Writes the request bodies of a conversation. The server stores nothing, so each request has the whole conversation. */
@@ -68,7 +68,7 @@ export function createResponsesWriter(rules: ResponsesRules): (request: ModelReq
         pieces.map(({ json }) => json),
         "]}",
       ),
-      prefix: () => [toolPiece, ...pieces].map(hashPiece),
+      pieceHashes: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };
 }

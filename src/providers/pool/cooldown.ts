@@ -1,8 +1,8 @@
 import type { ModelFailure } from "../provider.ts";
 
-const LONGEST_OF_REFUSED_KEY_MS = 5 * 60_000;
-const LONGEST_OF_SOLE_KEY_MS = 5 * 60_000;
-const UNPAID_FACTOR = 24;
+const LONGEST_COOLDOWN_OF_REFUSED_KEY_MS = 5 * 60_000;
+const LONGEST_COOLDOWN_OF_SOLE_KEY_MS = 5 * 60_000;
+const PAYMENT_REQUIRED_FACTOR = 24; // status 402 means unpaid: skip the key 24 times as long
 
 export interface CooldownOptions {
   /** Whether the provider has no other key. */
@@ -19,19 +19,23 @@ export function findCooldown(
   { kind, status, retryAfterMs }: Pick<ModelFailure, "kind" | "status" | "retryAfterMs">,
   { isSole, limitMs }: CooldownOptions,
 ): number | undefined {
-  const ownMs = cooldownOf(kind, status, limitMs);
-  if (retryAfterMs !== undefined && (ownMs !== undefined || kind === "unavailable")) return retryAfterMs;
-  return ownMs === undefined || !isSole ? ownMs : Math.min(ownMs, LONGEST_OF_SOLE_KEY_MS);
+  const defaultMs = defaultCooldown(kind, status, limitMs);
+  if (retryAfterMs !== undefined && (defaultMs !== undefined || kind === "unavailable")) return retryAfterMs;
+  return defaultMs === undefined || !isSole
+    ? defaultMs
+    : Math.min(defaultMs, LONGEST_COOLDOWN_OF_SOLE_KEY_MS);
 }
 
-function cooldownOf(
+/** The cooldown if the server states none. */
+function defaultCooldown(
   kind: ModelFailure["kind"],
   status: number | undefined,
   limitMs: number,
 ): number | undefined {
   if (kind === "rate-limited") return limitMs;
-  if (kind === "quota") return status === 402 ? UNPAID_FACTOR * limitMs : limitMs;
+  if (kind === "quota") return status === 402 ? PAYMENT_REQUIRED_FACTOR * limitMs : limitMs;
   // A key that lacks access to a model (403) will be refused again; a wrong one (401) may soon be replaced.
-  if (kind === "auth") return status === 403 ? limitMs : Math.min(limitMs, LONGEST_OF_REFUSED_KEY_MS);
+  if (kind === "auth")
+    return status === 403 ? limitMs : Math.min(limitMs, LONGEST_COOLDOWN_OF_REFUSED_KEY_MS);
   return undefined;
 }

@@ -3,7 +3,12 @@ import { AppError } from "../../lib/errors.ts";
 import { findClosest } from "../../lib/text/did-you-mean.ts";
 import type { modelOptions, providersOption } from "../options.ts";
 import { listKeyVariables } from "../pool/pool-key.ts";
-import { findProfile, PROFILES, PROVIDER_ALIASES, UNSUPPORTED_PROVIDERS } from "./profiles.ts";
+import {
+  findProviderProfile,
+  PROVIDER_ALIASES,
+  PROVIDER_PROFILES,
+  UNSUPPORTED_PROVIDERS,
+} from "./profiles.ts";
 
 interface ProviderSettings {
   readonly model: z.infer<typeof modelOptions>;
@@ -11,13 +16,13 @@ interface ProviderSettings {
 }
 
 export interface RouteSettings extends ProviderSettings {
-  /** The value of `model.base_url` in each layer; empty if there is none. */
+  /** `model.base_url` as three kinds of layers set it; empty if unset. */
   readonly modelAddress: {
-    /** `model.base_url` of config.yaml or .env, regardless of flags and environment variables. */
+    /** In config.yaml or .env, regardless of flags and environment variables. */
     readonly stored: string;
-    /** The address that `model.api_key` belongs to, which is set in the layer of the key or in a weaker one. */
+    /** In the layer of `model.api_key`, or else in a weaker layer: the address that the key was meant for. */
     readonly ofKey: string;
-    /** `model.base_url` of a flag or an environment variable of this run. */
+    /** In a flag or an environment variable of this run. */
     readonly ofRun: string;
   };
 }
@@ -27,26 +32,26 @@ export interface RouteRequest {
   /** `name`, `provider:model`, `custom`, `custom:model`, `custom:<name>:model` or an alias. */
   readonly model?: string | undefined;
   readonly provider?: string | undefined;
-  /** The address and format of a resumed session, which replace the settings. Model names are not resolved again. */
+  /** The address and format of a resumed session, which replace the settings; its model name is no alias any more. */
   readonly kept?: { readonly address: string | undefined; readonly apiMode: string | undefined };
 }
 
 export interface ProviderChoice {
   readonly provider: string;
-  /** Undefined means the provider's own default. */
+  /** Undefined for the provider's own default model. */
   readonly model: string | undefined;
-  /** Whether `model.base_url` applies to this provider. */
-  readonly isConfigured: boolean;
+  /** Whether the address, key, format and window below `model` in the settings apply to this provider. */
+  readonly usesModelSettings: boolean;
 }
 
-/** Reads an environment variable, including secrets of the profile. */
-export type Variable = (name: string) => string | undefined;
+/** Reads an environment variable or a secret of the user's profile. */
+export type ReadVariable = (name: string) => string | undefined;
 
 /** Chooses the provider. An unknown provider is an error; it never falls back to another provider. */
 export function chooseProvider(
   settings: ProviderSettings,
   request: RouteRequest,
-  variable: Variable,
+  variable: ReadVariable,
 ): ProviderChoice {
   const configured = { ...settings.model, provider: ownNameOf(settings.model.provider, settings) };
   const activeProvider = findActiveProvider(settings, variable);
@@ -54,60 +59,60 @@ export function chooseProvider(
   if (requested.provider !== undefined) {
     const { provider } = requested;
     // `custom` means the configured address without a name.
-    const isConfigured =
+    const usesModelSettings =
       provider === configured.provider || (provider === "custom" && configured.base_url !== "");
     return {
       provider,
-      model: requested.model ?? defaultModelOf(provider, isConfigured, settings),
-      isConfigured,
+      model: requested.model ?? defaultModelOf(provider, usesModelSettings, settings),
+      usesModelSettings,
     };
   }
   const named =
     requested.model === undefined
-      ? parseChoice(unalias(configured.default, configured.aliases), settings, activeProvider)
+      ? splitOptionalProvider(unalias(configured.default, configured.aliases), settings, activeProvider)
       : requested;
   if (named.provider !== undefined) {
     const { provider, model } = named;
-    const isConfigured =
+    const usesModelSettings =
       provider === configured.provider || (provider === "custom") === (configured.base_url !== "");
-    return { provider, model, isConfigured };
+    return { provider, model, usesModelSettings };
   }
   if (activeProvider === undefined) throw noProvider();
   const provider = requireProvider(activeProvider, settings);
-  return { provider, model: named.model === "" ? undefined : named.model, isConfigured: true };
+  return { provider, model: named.model === "" ? undefined : named.model, usesModelSettings: true };
 }
 
-/** The configured default model, if it belongs to this provider. */
+/** The configured default model, if it is one of this provider. */
 function defaultModelOf(
   provider: string,
-  isConfigured: boolean,
+  usesModelSettings: boolean,
   settings: ProviderSettings,
 ): string | undefined {
   const name = unalias(settings.model.default, settings.model.aliases);
   const named = splitProvider(name, settings);
   if (named !== undefined) return named.provider === provider ? named.model : undefined;
-  return (isConfigured && name) || undefined;
+  return (usesModelSettings && name) || undefined;
 }
 
-/** Parses a request. If it names a provider, the model name is used unchanged unless it is an alias. */
+/** The provider and model that a request names. If it names a provider, its model is used unchanged unless it is an alias. */
 export function parseRouteRequest(
   settings: ProviderSettings,
   { model, provider, kept }: RouteRequest,
   activeProvider: string | undefined,
-): NamedChoice {
+): NamedModel {
   const { aliases } = settings.model;
   if (provider === undefined)
     return model === undefined
       ? { provider, model }
-      : parseRequest(unalias(model, aliases), settings, activeProvider);
+      : parseRequestedModel(unalias(model, aliases), settings, activeProvider);
   const known = requireProvider(provider, settings);
   if (kept !== undefined || model === undefined || !Object.hasOwn(aliases, model))
     return { provider: known, model };
-  const meant = unalias(model, aliases);
-  const named = splitProvider(meant, settings);
+  const target = unalias(model, aliases);
+  const named = splitProvider(target, settings);
   if (named === undefined || named.provider === known)
-    return { provider: known, model: named === undefined ? meant : named.model };
-  throw new AppError("provider-unknown", `${model} means ${meant}, which is not a model of ${known}.`, {
+    return { provider: known, model: named === undefined ? target : named.model };
+  throw new AppError("provider-unknown", `${model} means ${target}, which is not a model of ${known}.`, {
     hint: `Omit \`--provider ${provider}\`, or name a model of ${known}.`,
   });
 }
@@ -116,61 +121,69 @@ export function parseRouteRequest(
 export function requireKnownProvider(
   settings: ProviderSettings,
   request: RouteRequest,
-  variable: Variable,
+  variable: ReadVariable,
 ): void {
   parseRouteRequest(settings, request, findActiveProvider(settings, variable));
 }
 
-interface NamedChoice {
+/** What a text names. Without a provider, the model is one of the active provider. */
+interface NamedModel {
   readonly provider: string | undefined;
   readonly model: string | undefined;
 }
 
-/** Parses a requested model. A prefix that may be a part of the name or a vendor is an error, because only the user can decide. */
-function parseRequest(
+/**
+ * Parses the name of a requested model. If the prefix could be either a provider or the start of a model name, that is an
+ * error, because only the user can decide.
+ */
+function parseRequestedModel(
   text: string,
   settings: ProviderSettings,
   activeProvider: string | undefined,
-): NamedChoice {
-  const alone = text === "custom" ? undefined : findProvider(text, settings);
-  if (alone !== undefined)
+): NamedModel {
+  const onlyProvider = text === "custom" ? undefined : findProvider(text, settings);
+  if (onlyProvider !== undefined)
     throw new AppError("provider-unknown", `${text} is a provider, not a model.`, {
-      hint: `Write ${alone}:NAME, or \`--provider ${alone}\` to use its default model.`,
+      hint: `Write ${onlyProvider}:NAME, or \`--provider ${onlyProvider}\` to use its default model.`,
     });
-  const named = parseChoice(text, settings, activeProvider);
-  const meant = PROVIDER_ALIASES.get(headOf(text) ?? "");
-  if (named.provider !== undefined || meant === undefined || activeProvider === undefined) return named;
+  const named = splitOptionalProvider(text, settings, activeProvider);
+  const prefixProvider = PROVIDER_ALIASES.get(textBeforeColon(text) ?? "");
+  if (named.provider !== undefined || prefixProvider === undefined || activeProvider === undefined)
+    return named;
   const server = settings.model.base_url || activeProvider;
-  throw new AppError("provider-unknown", `${text} could be a model of ${meant} or of ${server}.`, {
-    hint: `Write ${meant}${text.slice(text.indexOf(":"))}, or \`--provider ${activeProvider} -m ${text}\`.`,
+  throw new AppError("provider-unknown", `${text} could be a model of ${prefixProvider} or of ${server}.`, {
+    hint: `Write ${prefixProvider}${text.slice(text.indexOf(":"))}, or \`--provider ${activeProvider} -m ${text}\`.`,
   });
 }
 
-/** Splits off a provider prefix. Model names of custom servers, such as `qwen3:8b`, may contain a colon themselves. */
-function parseChoice(
+/**
+ * Splits off a provider prefix if there is one. Model names of custom servers, such as `qwen3:8b`, may contain a colon
+ * themselves.
+ */
+function splitOptionalProvider(
   text: string,
   settings: ProviderSettings,
   activeProvider: string | undefined,
-): NamedChoice {
+): NamedModel {
   const split = splitProvider(text, settings);
-  const head = headOf(text);
-  if (split !== undefined || head === undefined) return split ?? { provider: undefined, model: text };
-  const known = [...Object.keys(PROFILES), ...Object.keys(settings.providers)];
-  const other = PROVIDER_ALIASES.get(head);
+  const prefix = textBeforeColon(text);
+  if (split !== undefined || prefix === undefined) return split ?? { provider: undefined, model: text };
+  const known = [...Object.keys(PROVIDER_PROFILES), ...Object.keys(settings.providers)];
+  const aliased = PROVIDER_ALIASES.get(prefix);
   const mayBeModelName = mayBeModelOf(activeProvider, text, settings);
-  if (other !== undefined && !mayBeModelName)
-    return { provider: other, model: text.slice(head.length + 1) || undefined };
+  if (aliased !== undefined && !mayBeModelName)
+    return { provider: aliased, model: text.slice(prefix.length + 1) || undefined };
   // Never send a name that looks like a provider prefix to another provider.
-  if (!mayBeModelName || UNSUPPORTED_PROVIDERS.includes(head) || findClosest(head, known) !== undefined)
-    throw unknownProvider(head, known, `--provider NAME -m ${text}`);
+  if (!mayBeModelName || UNSUPPORTED_PROVIDERS.includes(prefix) || findClosest(prefix, known) !== undefined)
+    throw unknownProvider(prefix, known, `--provider NAME -m ${text}`);
   return { provider: undefined, model: text };
 }
 
 /** Splits `provider:model` for a built-in or configured provider; undefined if the text starts with neither. */
-function splitProvider(text: string, settings: ProviderSettings): NamedChoice | undefined {
+function splitProvider(text: string, settings: ProviderSettings): NamedModel | undefined {
   const colon = text.indexOf(":");
-  const [head, rest] = colon === -1 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1)];
-  if (head === "custom") {
+  const [prefix, rest] = colon === -1 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1)];
+  if (prefix === "custom") {
     const second = rest.indexOf(":");
     const name = second === -1 ? rest : rest.slice(0, second);
     if (Object.hasOwn(settings.providers, name))
@@ -179,28 +192,28 @@ function splitProvider(text: string, settings: ProviderSettings): NamedChoice | 
     if (second !== -1) throw unknownProvider(name, Object.keys(settings.providers));
     return { provider: "custom", model: rest === "" ? undefined : rest };
   }
-  const isKnown = Object.hasOwn(settings.providers, head) || findProfile(head) !== undefined;
-  return colon !== -1 && isKnown ? { provider: head, model: rest === "" ? undefined : rest } : undefined;
+  const isKnown = Object.hasOwn(settings.providers, prefix) || findProviderProfile(prefix) !== undefined;
+  return colon !== -1 && isKnown ? { provider: prefix, model: rest === "" ? undefined : rest } : undefined;
 }
 
-/** The text before the colon, if it could name a provider; `qwen/qwen3:free` has none. */
-function headOf(text: string): string | undefined {
+/** The text before the first colon, if it could name a provider; undefined for `qwen/qwen3:free`. */
+function textBeforeColon(text: string): string | undefined {
   return /^([\w.-]+):/.exec(text)?.[1];
 }
 
-/** Whether a name with a colon may be a complete model name of the provider. */
+/** Whether a name with a colon may be a complete model name of the provider, colon included. */
 function mayBeModelOf(provider: string | undefined, name: string, { model }: ProviderSettings): boolean {
   if (model.base_url !== "") return true;
   if (provider === undefined) return false;
-  const profile = findProfile(provider);
+  const profile = findProviderProfile(provider);
   return profile === undefined || (profile.colonNames?.test(name) ?? false);
 }
 
 /** The provider to use if the request names none; undefined if none is configured. */
-function findActiveProvider(settings: ProviderSettings, variable: Variable): string | undefined {
+function findActiveProvider(settings: ProviderSettings, variable: ReadVariable): string | undefined {
   const { provider, base_url: baseUrl } = settings.model;
   if (provider !== "auto") return ownNameOf(provider, settings);
-  return baseUrl === "" ? findByKey(settings, variable) : "custom";
+  return baseUrl === "" ? findUsableProvider(settings, variable) : "custom";
 }
 
 /** Maps another program's name for a provider to ours, unless a configured server has that name. */
@@ -208,34 +221,36 @@ function ownNameOf(name: string, { providers }: ProviderSettings): string {
   return (Object.hasOwn(providers, name) ? undefined : PROVIDER_ALIASES.get(name)) ?? name;
 }
 
+/** Our name of a provider, or undefined if it is neither built in nor configured. */
 function findProvider(name: string, settings: ProviderSettings): string | undefined {
   const own = ownNameOf(name, settings);
-  return Object.hasOwn(settings.providers, own) || findProfile(own) !== undefined ? own : undefined;
+  return Object.hasOwn(settings.providers, own) || findProviderProfile(own) !== undefined ? own : undefined;
 }
 
-/** Our name of a provider; throws `provider-unknown`. */
+/** Like `findProvider`, also for `custom:NAME`; throws `provider-unknown`. */
 export function requireProvider(id: string, settings: ProviderSettings): string {
   const name = id.startsWith("custom:") ? id.slice("custom:".length) : id;
-  const isNamed = Object.hasOwn(settings.providers, name);
-  const found = isNamed ? name : findProvider(id, settings);
+  const isOwnServer = Object.hasOwn(settings.providers, name);
+  const found = isOwnServer ? name : findProvider(id, settings);
   if (found !== undefined) return found;
-  throw unknownProvider(name, [...Object.keys(PROFILES), ...Object.keys(settings.providers)]);
+  throw unknownProvider(name, [...Object.keys(PROVIDER_PROFILES), ...Object.keys(settings.providers)]);
 }
 
+/** `wholeName`: the options that use the text as a complete model name, if it may be one. */
 function unknownProvider(name: string, known: readonly string[], wholeName = ""): AppError {
   if (UNSUPPORTED_PROVIDERS.includes(name)) {
     return new AppError("provider-unknown", `The provider ${name} cannot be used yet.`, {
-      hint: `Use one of ${Object.keys(PROFILES).join(", ")}, or add its address below \`providers\`.`,
+      hint: `Use one of ${Object.keys(PROVIDER_PROFILES).join(", ")}, or add its address below \`providers\`.`,
     });
   }
-  const meant = findClosest(name, known);
-  const choice =
-    meant === undefined
+  const closest = findClosest(name, known);
+  const advice =
+    closest === undefined
       ? `Use one of ${known.join(", ") || "the built-in ones"}; to`
-      : `Did you mean ${meant}? To`;
-  const whole =
+      : `Did you mean ${closest}? To`;
+  const ifWholeName =
     wholeName === "" ? "" : ` If that is a complete model name, name its provider: \`${wholeName}\`.`;
-  const hint = `${choice} use your own server, such as Ollama, set model.base_url or add it below \`providers\`.${whole}`;
+  const hint = `${advice} use your own server, such as Ollama, set model.base_url or add it below \`providers\`.${ifWholeName}`;
   return new AppError("provider-unknown", `There is no provider named ${name}.`, { hint });
 }
 
@@ -243,15 +258,16 @@ function unalias(name: string, aliases: Readonly<Record<string, string>>): strin
   return (Object.hasOwn(aliases, name) ? aliases[name] : undefined) ?? name;
 }
 
-function findByKey(settings: ProviderSettings, variable: Variable): string | undefined {
-  for (const [id, { keyVariables }] of Object.entries(PROFILES))
+/** The first built-in provider that has a key, or else the only configured server. */
+function findUsableProvider(settings: ProviderSettings, variable: ReadVariable): string | undefined {
+  for (const [id, { keyVariables }] of Object.entries(PROVIDER_PROFILES))
     if (listKeyVariables(keyVariables).some((name) => variable(name)?.trim())) return id;
-  const [own, ...others] = Object.keys(settings.providers);
-  return others.length === 0 ? own : undefined;
+  const [first, ...others] = Object.keys(settings.providers);
+  return others.length === 0 ? first : undefined;
 }
 
 function noProvider(): AppError {
-  const variables = Object.values(PROFILES).flatMap(({ keyVariables }) => keyVariables.slice(0, 1));
+  const variables = Object.values(PROVIDER_PROFILES).flatMap(({ keyVariables }) => keyVariables.slice(0, 1));
   return new AppError("provider-key-missing", "No model provider is set up.", {
     hint: `Run \`hermes setup\` in a terminal, or put a key (${variables.slice(0, 3).join(", ")}, …) into the environment.`,
   });

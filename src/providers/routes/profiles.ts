@@ -51,7 +51,7 @@ function local(port: number, keyVariables: readonly string[] = []) {
 }
 
 /** Every built-in provider; `auto` tries them in this order. */
-export const PROFILES = {
+export const PROVIDER_PROFILES = {
   anthropic: hosted("https://api.anthropic.com/v1", ["ANTHROPIC_API_KEY"], {
     apiMode: "anthropic_messages",
     defaultModel: "claude-sonnet-4-5",
@@ -141,7 +141,7 @@ export const PROFILES = {
   },
 } as const satisfies Record<string, ProviderProfile>;
 
-export type ProviderId = keyof typeof PROFILES;
+export type ProviderId = keyof typeof PROVIDER_PROFILES;
 
 /** Names that other programs use for our providers. */
 export const PROVIDER_ALIASES: ReadonlyMap<string, ProviderId> = new Map([
@@ -158,6 +158,6 @@ export const UNSUPPORTED_PROVIDERS: readonly string[] = (
   "google-gemini-cli minimax-oauth nous openai-codex opencode-free opencode-go qwen-oauth xai-oauth"
 ).split(" ");
 
-export function findProfile(id: string): ProviderProfile | undefined {
-  return Object.hasOwn(PROFILES, id) ? PROFILES[id as ProviderId] : undefined;
+export function findProviderProfile(id: string): ProviderProfile | undefined {
+  return Object.hasOwn(PROVIDER_PROFILES, id) ? PROVIDER_PROFILES[id as ProviderId] : undefined;
 }

@@ -4,7 +4,7 @@ import { storedSettings } from "../../../test/support/route-settings.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { modelOptions, providersOption } from "../options.ts";
 import type { RouteRequest } from "./choose-provider.ts";
-import { findProfile, PROFILES, type ProviderProfile } from "./profiles.ts";
+import { findProviderProfile, PROVIDER_PROFILES, type ProviderProfile } from "./profiles.ts";
 import { resolveRoute } from "./resolve-route.ts";
 
 interface Given {
@@ -272,22 +272,25 @@ describe("keys", () => {
     });
   });
 
-  it.each(Object.keys(PROFILES))("M6: with every key set, %s gets its own key or none", (provider) => {
-    const env: Record<string, string> = {};
-    for (const { keyVariables } of Object.values(PROFILES))
-      for (const name of keyVariables) env[name] = `key of ${name}`;
-    const route = resolve({
-      model: { provider, default: "m", base_url: "https://elsewhere.example/v1" },
-      env,
-    });
-    expect(route.key).toBe(provider === "custom" ? "key of OPENAI_API_KEY" : undefined);
-    if (provider === "custom" || provider === "scripted") return;
-    const { baseUrl = "https://own.example/v1", keyVariables }: ProviderProfile =
-      findProfile(provider) ?? PROFILES.custom;
-    const [own] = keyVariables;
-    const providers = { [provider]: { base_url: baseUrl } };
-    expect(resolve({ model: { provider, default: "m" }, providers, env }).key).toBe(own && `key of ${own}`);
-  });
+  it.each(Object.keys(PROVIDER_PROFILES))(
+    "M6: with every key set, %s gets its own key or none",
+    (provider) => {
+      const env: Record<string, string> = {};
+      for (const { keyVariables } of Object.values(PROVIDER_PROFILES))
+        for (const name of keyVariables) env[name] = `key of ${name}`;
+      const route = resolve({
+        model: { provider, default: "m", base_url: "https://elsewhere.example/v1" },
+        env,
+      });
+      expect(route.key).toBe(provider === "custom" ? "key of OPENAI_API_KEY" : undefined);
+      if (provider === "custom" || provider === "scripted") return;
+      const { baseUrl = "https://own.example/v1", keyVariables }: ProviderProfile =
+        findProviderProfile(provider) ?? PROVIDER_PROFILES.custom;
+      const [own] = keyVariables;
+      const providers = { [provider]: { base_url: baseUrl } };
+      expect(resolve({ model: { provider, default: "m" }, providers, env }).key).toBe(own && `key of ${own}`);
+    },
+  );
 
   it.each([
     ["ollama", "http://127.0.0.1:11434/v1"],
@@ -303,7 +306,7 @@ describe("keys", () => {
 
   const ownerOf = (name: string) =>
     hosts.find(({ keyVariables }) => keyVariables.includes(name))?.id ?? "custom";
-  const hosts = Object.entries(PROFILES).flatMap(([id, { baseUrl, keyVariables }]) =>
+  const hosts = Object.entries(PROVIDER_PROFILES).flatMap(([id, { baseUrl, keyVariables }]) =>
     baseUrl === undefined || keyVariables.length === 0
       ? []
       : [{ id, baseUrl, keyVariables: keyVariables as readonly string[] }],

@@ -15,15 +15,15 @@ import { hostOf, isLoopback, isSameServer, isUnencrypted } from "./address.ts";
 import {
   chooseProvider,
   type ProviderChoice,
+  type ReadVariable,
   type RouteRequest,
   type RouteSettings,
-  type Variable,
 } from "./choose-provider.ts";
 import {
   API_MODES,
   type ApiMode,
-  findProfile,
-  PROFILES,
+  findProviderProfile,
+  PROVIDER_PROFILES,
   type ProviderId,
   type ProviderProfile,
 } from "./profiles.ts";
@@ -65,19 +65,19 @@ export interface Route {
 }
 
 /** Resolves the route to the requested model; throws if a part is missing. It never falls back to another provider. */
-export function resolveRoute(settings: RouteSettings, request: RouteRequest, variable: Variable): Route {
+export function resolveRoute(settings: RouteSettings, request: RouteRequest, variable: ReadVariable): Route {
   const choice = chooseProvider(settings, request, variable);
   const { provider } = choice;
   const named = Object.hasOwn(settings.providers, provider) ? settings.providers[provider] : undefined;
-  const profileId = findProfile(provider) === undefined ? "custom" : provider;
-  const profile: ProviderProfile = findProfile(profileId) ?? PROFILES.custom;
+  const profileId = findProviderProfile(provider) === undefined ? "custom" : provider;
+  const profile: ProviderProfile = findProviderProfile(profileId) ?? PROVIDER_PROFILES.custom;
   const { kept } = request;
   const setMode = findSetMode(settings, choice, kept?.apiMode);
   const profileUrl = (setMode === "chat_completions" && profile.chatBaseUrl) || profile.baseUrl;
   const ownBaseUrl = named?.base_url ?? profileUrl;
   // A stored address belongs to the configured provider, an address of this run to the provider of this run.
   const isForRun = kept === undefined && settings.modelAddress.ofRun !== "";
-  const usesModelUrl = (choice.isConfigured || isForRun) && settings.model.base_url !== "";
+  const usesModelUrl = (choice.usesModelSettings || isForRun) && settings.model.base_url !== "";
   const baseUrl = kept?.address ?? (usesModelUrl ? settings.model.base_url : ownBaseUrl);
   const isForeign = kept?.address !== undefined && !isSameServer(kept.address, ownBaseUrl);
   const addressKey =
@@ -123,7 +123,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   const inSettings = factsOf(ofModel);
   const configured = {
     contextTokens:
-      (choice.isConfigured ? settings.model.context_length : null) ??
+      (choice.usesModelSettings ? settings.model.context_length : null) ??
       inSettings.contextTokens ??
       ollamaWindow,
     price: inSettings.price,
@@ -162,7 +162,7 @@ export function findDataFacts(
   data: ModelData,
   { profile, baseUrl, model }: Pick<Route, "profile" | "baseUrl" | "model">,
 ): Pick<FactSources, "known" | "native"> {
-  if (isSameServer(baseUrl, findProfile(profile)?.baseUrl)) {
+  if (isSameServer(baseUrl, findProviderProfile(profile)?.baseUrl)) {
     const known = findKnownModel(data, profile, model);
     if (known !== undefined) return { known };
   }
@@ -187,14 +187,14 @@ export function isCostUnknown(route: Route): boolean {
  */
 function findKeys(
   settings: RouteSettings,
-  { provider, isConfigured }: ProviderChoice,
+  { provider, usesModelSettings }: ProviderChoice,
   baseUrl: string,
-  variable: Variable,
+  variable: ReadVariable,
 ): readonly PoolKey[] {
   const named = Object.hasOwn(settings.providers, provider) ? settings.providers[provider] : undefined;
-  const profile = findProfile(provider);
+  const profile = findProviderProfile(provider);
   const { ofKey, ofRun } = settings.modelAddress;
-  if ((isConfigured || isSameServer(baseUrl, ofRun)) && isSameServer(baseUrl, ofKey)) {
+  if ((usesModelSettings || isSameServer(baseUrl, ofRun)) && isSameServer(baseUrl, ofKey)) {
     const key = parseKey(settings.model.api_key, "model.api_key");
     if (key !== undefined) return [key];
   }
@@ -214,8 +214,8 @@ function findKeys(
 /** The built-in provider that an address belongs to, recognised by its host or, on this machine, by host and port. */
 function findVendor(address: string): ProviderId | undefined {
   const { host, hostname } = withoutRootDot(address);
-  return (Object.keys(PROFILES) as ProviderId[]).find((id) => {
-    const { baseUrl, keyVariables } = PROFILES[id];
+  return (Object.keys(PROVIDER_PROFILES) as ProviderId[]).find((id) => {
+    const { baseUrl, keyVariables } = PROVIDER_PROFILES[id];
     // A preset without a key does not own its port, which other servers use too.
     if (baseUrl === undefined || keyVariables.length === 0) return false;
     return isLoopback(baseUrl) ? new URL(baseUrl).host === host : new URL(baseUrl).hostname === hostname;
@@ -230,7 +230,7 @@ function withoutRootDot(address: string): URL {
 }
 
 function keyVariablesOf(vendor: ProviderId | undefined): readonly string[] | undefined {
-  return vendor === undefined ? undefined : PROFILES[vendor].keyVariables;
+  return vendor === undefined ? undefined : PROVIDER_PROFILES[vendor].keyVariables;
 }
 
 const FORMAT_KEY = "OPENAI_API_KEY";
@@ -240,10 +240,10 @@ function explainMissingKey(
   settings: RouteSettings,
   { provider }: ProviderChoice,
   { baseUrl, addressKey }: { readonly baseUrl: string; readonly addressKey: string },
-  variable: Variable,
+  variable: ReadVariable,
 ): { readonly text: string; readonly withheld?: string } {
   const named = Object.hasOwn(settings.providers, provider) ? settings.providers[provider] : undefined;
-  const profile = findProfile(provider);
+  const profile = findProviderProfile(provider);
   const withheld = findPoolKeys(
     provider === "custom" ? [FORMAT_KEY] : (profile?.keyVariables ?? []),
     variable,
@@ -257,7 +257,7 @@ function explainMissingKey(
   )
     return {
       withheld,
-      text: `${withheld} was not sent, because ${hostOf(baseUrl)} belongs to ${vendor}. ${howToAddKey(vendor, undefined, PROFILES[vendor])}`,
+      text: `${withheld} was not sent, because ${hostOf(baseUrl)} belongs to ${vendor}. ${howToAddKey(vendor, undefined, PROVIDER_PROFILES[vendor])}`,
     };
   if (addressKey === "model.base_url") {
     const { stored, ofKey } = settings.modelAddress;
@@ -298,12 +298,14 @@ function howToAddKey(provider: string, keyEnv: string | undefined, profile: Prov
 /** The wire format that the session or the settings name. */
 function findSetMode(
   { model, providers }: RouteSettings,
-  { provider, isConfigured }: ProviderChoice,
+  { provider, usesModelSettings }: ProviderChoice,
   ofSession: string | undefined,
 ): ApiMode | undefined {
   const named = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   const explicit =
-    ofSession ?? (isConfigured && model.api_mode !== "auto" ? model.api_mode : undefined) ?? named?.api_mode;
+    ofSession ??
+    (usesModelSettings && model.api_mode !== "auto" ? model.api_mode : undefined) ??
+    named?.api_mode;
   return API_MODES.find((mode) => mode === explicit);
 }
 
@@ -316,13 +318,13 @@ function chooseMode(
   const { hostname, pathname } = new URL(baseUrl);
   if (isSameServer(baseUrl, profile.baseUrl) && profile.responsesModels?.test(model))
     return "codex_responses";
-  if (provider !== "custom" && findProfile(provider) !== undefined) {
+  if (provider !== "custom" && findProviderProfile(provider) !== undefined) {
     const isChat = profile.chatBaseUrl !== undefined && /\/openai\/?$/.test(pathname);
     return isChat ? "chat_completions" : profile.apiMode;
   }
   if (hostname === "api.anthropic.com" || /\/anthropic(?:\/v1)?\/?$/.test(pathname))
     return "anthropic_messages";
-  const isGoogle = isSameServer(baseUrl, PROFILES.gemini.baseUrl) && !/\/openai\/?$/.test(pathname);
+  const isGoogle = isSameServer(baseUrl, PROVIDER_PROFILES.gemini.baseUrl) && !/\/openai\/?$/.test(pathname);
   return isGoogle ? "google_generate" : profile.apiMode;
 }
 
@@ -332,7 +334,9 @@ const OLLAMA_PORT = "11434";
 export function isOllamaRoute({ provider, baseUrl }: Pick<Route, "provider" | "baseUrl">): boolean {
   if (provider === "ollama") return true;
   return (
-    findProfile(provider)?.baseUrl === undefined && baseUrl !== "" && new URL(baseUrl).port === OLLAMA_PORT
+    findProviderProfile(provider)?.baseUrl === undefined &&
+    baseUrl !== "" &&
+    new URL(baseUrl).port === OLLAMA_PORT
   );
 }
 

@@ -72,12 +72,12 @@ export function createRouteChain({
     return candidate;
   }
 
-  /** The route with a key that does not cool down; otherwise the reason, and the key that recovers first. */
+  /** The route with a key that is not cooling down; otherwise why not, and the route with the key that recovers first. */
   async function findReady(
     route: Route,
     { preferred, without = [] }: KeyFilter,
     signal: AbortSignal,
-  ): Promise<{ readonly route: Route } | { readonly cooling: string; readonly first: Route }> {
+  ): Promise<{ readonly route: Route } | { readonly reason: string; readonly first: Route }> {
     const known = await states.of(serverOf(route), signal);
     const keys = keysOf(route).filter(({ source }) => !without.includes(source));
     const strategy = Object.hasOwn(strategies, route.provider) ? strategies[route.provider] : undefined;
@@ -85,8 +85,8 @@ export function createRouteChain({
     const key = chooseKey(keys, known, { strategy: strategy ?? "fill_first", preferred, now, random });
     if (key !== undefined) return { route: withKey(route, key) };
     const first = firstToRecover(keys, known);
-    if (first === undefined) return { cooling: "has no other key", first: route };
-    return { cooling: describeCooling(stateOf(first, known)), first: withKey(route, first) };
+    if (first === undefined) return { reason: "has no other key", first: route };
+    return { reason: describeCooling(stateOf(first, known)), first: withKey(route, first) };
   }
 
   /** The next usable fallback. The reasons why earlier ones are not usable are added to `tried`. */
@@ -106,7 +106,7 @@ export function createRouteChain({
         }
         const ready = await findReady(route, filter, signal);
         if ("route" in ready) return await openCandidate(at + 1, ready.route);
-        tried.push({ name, message: `${ready.cooling}.` });
+        tried.push({ name, message: `${ready.reason}.` });
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         tried.push({ name, message: `${error.message} ${error.hint}` });

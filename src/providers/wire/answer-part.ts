@@ -34,8 +34,8 @@ export type AnswerPart =
 
 export interface FinishPart {
   readonly type: "finish";
-  /** Whether the answer has only reasoning, which must not be shown as the answer. */
-  readonly isUnanswered?: boolean;
+  /** Whether reasoning does not count as an answer, so that an answer with nothing else is empty. */
+  readonly reasoningIsNoAnswer?: boolean;
   /** `pause`: the provider continues the answer when it is sent back. `error`: the server reports that the answer is cut. */
   readonly reason: FinishReason | "pause" | "error";
   readonly usage: Usage;

@@ -119,7 +119,7 @@ export function collectAnswer(history: readonly Message[]) {
       return { role: "assistant", parts };
     },
     /** The complete answer, or undefined if it is empty. */
-    finish({ reason, usage, isUnanswered = false }: FinishPart): MessageEnd | undefined {
+    finish({ reason, usage, reasoningIsNoAnswer = false }: FinishPart): MessageEnd | undefined {
       const cutShort = reason === "length" || reason === "window";
       // In a cut answer, a call is complete only if its input is a JSON object; an empty input is not.
       const isComplete = ({ type, text }: Draft) =>
@@ -128,7 +128,7 @@ export function collectAnswer(history: readonly Message[]) {
       const isKept = (draft: Draft) => isComplete(draft) && (wasPaused || draft.type !== "vendor-block");
       const parts = drafts.filter(isKept).flatMap(toPart).flatMap(splitCall);
       const isEmpty = parts.every((part) =>
-        part.type === "reasoning" ? isUnanswered : part.type === "text" && part.text.trim() === "",
+        part.type === "reasoning" ? reasoningIsNoAnswer : part.type === "text" && part.text.trim() === "",
       );
       if (isEmpty && !cutShort && reason !== "content-filter") return undefined;
       const hasCalls = parts.some((part) => part.type === "tool-call");

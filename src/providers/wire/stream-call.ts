@@ -27,7 +27,7 @@ export interface WrittenRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
   /** The hashes of its prompt. */
-  prefix(): readonly string[];
+  pieceHashes(): readonly string[];
 }
 
 /** One request in one format, and the reader of its answer. */
@@ -141,12 +141,12 @@ export function streamCall(
   return {
     /** Sends the request and resolves, once it is sent, with the hashes of its prompt. */
     async send(): Promise<readonly string[]> {
-      const { url, headers, body, prefix } = await write();
+      const { url, headers, body, pieceHashes } = await write();
       await new Promise<void>((onSent, onFailure) => {
         answering = http.exchange(url, { method: "POST", headers, body, onSent }, attempt.signal);
         answering.catch(onFailure);
       });
-      return prefix();
+      return pieceHashes();
     },
     /** The next part of the answer; undefined at its end. */
     async next(): Promise<AnswerPart | undefined> {

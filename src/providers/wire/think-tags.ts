@@ -176,7 +176,7 @@ export function withThinkTags(reader: AnswerReader): AnswerReader {
       const end = reader.finish();
       // With separate reasoning, a server may put the answer into it; with tagged reasoning, the model gave no answer.
       const isTaggedOnly = hasTaggedThought && !hasSeparateThought && !hasText;
-      return end && { ...end, isUnanswered: isTaggedOnly || (end.isUnanswered ?? false) };
+      return end && { ...end, reasoningIsNoAnswer: isTaggedOnly || (end.reasoningIsNoAnswer ?? false) };
     },
   };
 }

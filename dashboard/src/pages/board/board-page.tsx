@@ -165,7 +165,7 @@ function Board({ slug }: { readonly slug: string }) {
       statuses,
       mayWork,
       openId,
-      hrefOf: (id) => `board/${encodeURIComponent(slug)}/${id}${addressOf(search)}`,
+      hrefOf: (id) => `board/${encodeURIComponent(slug)}/${id}${queryStringOf(search)}`,
       openTask(id, focus) {
         setTitleEditId(focus === "title" ? id : undefined);
         go(id, { tab: undefined });
@@ -234,7 +234,7 @@ function Board({ slug }: { readonly slug: string }) {
     if (id !== undefined) marks.focus(id, true);
   }
 
-  async function pause(paused: boolean): Promise<void> {
+  async function setPaused(paused: boolean): Promise<void> {
     setPausing(true);
     try {
       await api.send("POST", `boards/${encodeURIComponent(slug)}/${paused ? "pause" : "resume"}`, {});
@@ -263,7 +263,7 @@ function Board({ slug }: { readonly slug: string }) {
           mayWork={mayWork}
           isFiltered={hasFilter(search)}
           isPausing={isPausing}
-          onPause={(paused) => void pause(paused)}
+          onPause={(paused) => void setPaused(paused)}
           onGo={(other) =>
             void navigate({ to: "/board/$board/{-$task}", params: paramsOf(other, undefined) })
           }
@@ -373,7 +373,7 @@ function Empty({ isFiltered, onClear }: { readonly isFiltered: boolean; onClear(
 }
 
 /** The filters as a query string, without the tab of the open task. */
-function addressOf({ tab: _, ...search }: BoardSearch): string {
+function queryStringOf({ tab: _, ...search }: BoardSearch): string {
   const parameters = new URLSearchParams(
     Object.entries(search).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();

@@ -3,7 +3,7 @@ import { AppError } from "../../../lib/errors.ts";
 import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 
 /** Resources that are opened once, by name, and stay open. */
-export interface OpenByName<Thing> extends AsyncDisposable {
+export interface NamedResources<Thing> extends AsyncDisposable {
   /** Opens the resource, or returns the open one. After a failure, the next call tries again. */
   get(name: string): Promise<Thing>;
   /** Closes the resource, so that the next `get` opens it again. */
@@ -23,7 +23,7 @@ interface Entry<Thing> {
 export function keepOpen<Thing extends AsyncDisposable | Disposable>(
   open: (name: string) => Promise<Thing>,
   pathOf: (name: string) => string | undefined,
-): OpenByName<Thing> {
+): NamedResources<Thing> {
   const entries = new Map<string, Entry<Thing>>();
   let isClosed = false;
   const identify = async (name: string): Promise<string | undefined> => {
@@ -51,7 +51,7 @@ export function keepOpen<Thing extends AsyncDisposable | Disposable>(
   return {
     async get(name) {
       const identity = await identify(name);
-      if (isClosed) throw new AppError("turns-draining", "The server is ending.");
+      if (isClosed) throw new AppError("turns-draining", "The server is shutting down.");
       const known = entries.get(name);
       if (known === undefined) return await openNew(name);
       if (known.identity === null || known.identity === identity) return await known.thing;

@@ -20,7 +20,7 @@ export function createHistorySearch(
   return createPanel({
     title: "history",
     rows,
-    footer: () => "Enter puts it into the input line; the draft goes into the history",
+    footer: () => "Enter inserts the message; what you have typed is saved in the history",
     onChoose,
   });
 }

@@ -38,7 +38,7 @@ export interface InputLine {
   paste(text: string): void;
   draft(): string;
   setDraft(text: string): void;
-  /** Empties the line; the draft goes into the history. */
+  /** Empties the line; what was typed is saved in the history. */
   clear(): void;
   stash(): string | undefined;
   history(): readonly HistoryEntry[];

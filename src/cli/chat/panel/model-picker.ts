@@ -1,6 +1,6 @@
 import type { ProviderModels } from "../../../providers/catalogue/load-catalogue.ts";
 import type { CatalogueEntry } from "../../../providers/catalogue/merge-models.ts";
-import { findProfile } from "../../../providers/routes/profiles.ts";
+import { findProviderProfile } from "../../../providers/routes/profiles.ts";
 import { formatPrice, formatTokens } from "../../commands/model/fact-text.ts";
 import { cutText } from "../../terminal/fit-text.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
@@ -32,7 +32,7 @@ const NAME_COLUMNS = 22;
 /** The models of a catalogue in one list, with what is missing for those that cannot be used. */
 export function toListedModels(groups: readonly ProviderModels[]): ListedModel[] {
   return groups.flatMap(({ provider, route, models }) => {
-    const { keyVariables = [], baseUrl } = findProfile(provider) ?? {};
+    const { keyVariables = [], baseUrl } = findProviderProfile(provider) ?? {};
     const missing =
       route !== undefined
         ? undefined

@@ -139,7 +139,7 @@ export type Effect =
   | { readonly type: "shell"; readonly command: string }
   | { readonly type: "command"; readonly name: string; readonly argument: string }
   | { readonly type: "answer"; readonly approval: Approval; readonly choice: AnswerChoice }
-  /** Empties the input line; the draft goes into the history. */
+  /** Empties the input line; what was typed is saved in the history. */
   | { readonly type: "clear-draft" }
   /** Puts a text into the input line. */
   | { readonly type: "edit"; readonly text: string };

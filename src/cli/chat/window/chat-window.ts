@@ -23,7 +23,7 @@ export interface ChatWindow extends Disposable {
   show(state: ChatState, entries: readonly Entry[]): void;
   draft(): string;
   setDraft(text: string): void;
-  /** Empties the input line; the draft goes into the history. */
+  /** Empties the input line; what was typed is saved in the history. */
   clearDraft(): void;
   /** Inserts a text at the caret. */
   paste(text: string): void;

@@ -34,8 +34,8 @@ export function paintFirstFrame(streams: TerminalStreams & NodeJS.Process): Firs
   });
   const area = firstLiveArea(columns, createColors(hasColours(streams)));
   // Loading is synchronous, so a signal is delivered only after the loaded program has added its own handlers.
-  const wait = (): void => undefined;
-  for (const name of SIGNALS) streams.on(name, wait);
+  const ignore = (): void => undefined;
+  for (const name of SIGNALS) streams.on(name, ignore);
   stdin.setRawMode(true);
   stdout.write(PASTE_ON);
   screen.show([], area);
@@ -43,7 +43,7 @@ export function paintFirstFrame(streams: TerminalStreams & NodeJS.Process): Firs
   const leave = (): boolean => {
     const wasOpen = isOpen;
     isOpen = false;
-    for (const name of SIGNALS) streams.off(name, wait);
+    for (const name of SIGNALS) streams.off(name, ignore);
     return wasOpen;
   };
   return {

@@ -2,7 +2,8 @@ import { fstatSync, readFileSync, statSync } from "node:fs";
 
 /**
  * Whether a descriptor was closed when the program started, as by `>&-`. Node then opens /dev/null for reading and writing, and
- * so do programs that start others without a terminal; a redirect to /dev/null opens it only for writing.
+ * so do programs that start others without a terminal; such a descriptor counts as closed too. A redirect to /dev/null opens
+ * it only for writing.
  */
 export function isClosedAtStart(descriptor: number): boolean {
   try {

@@ -12,7 +12,7 @@ import { parseSettingText } from "../../../config/setting-text.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
 import { findClosest } from "../../../lib/text/did-you-mean.ts";
-import { PROFILES, type ProviderProfile } from "../../../providers/routes/profiles.ts";
+import { PROVIDER_PROFILES, type ProviderProfile } from "../../../providers/routes/profiles.ts";
 import type { CommandContext } from "../../context.ts";
 import { runEditor } from "../../terminal/run-editor.ts";
 
@@ -80,7 +80,7 @@ function secretVariable(name: string, resolved: ResolvedConfig): string | undefi
 
 /** The variables of the keys of all providers. */
 function keyVariables({ config }: ResolvedConfig): readonly string[] {
-  const profiles: readonly ProviderProfile[] = Object.values(PROFILES);
+  const profiles: readonly ProviderProfile[] = Object.values(PROVIDER_PROFILES);
   return [
     ...profiles.flatMap((profile) => profile.keyVariables),
     ...Object.values(config.providers).flatMap(({ key_env }) => key_env ?? []),

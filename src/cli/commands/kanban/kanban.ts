@@ -5,13 +5,13 @@ import { type AddVerb, defineCommand, verbsOf, withExamples } from "../../define
 import { startApp } from "../../start-app.ts";
 import type { KanbanContext } from "./kanban-context.ts";
 
-interface VerbGroup {
+interface VerbModule {
   readonly verbs: readonly string[];
   load(): Promise<{ addVerbs(kanbanContext: KanbanContext, add: AddVerb, kanban: Command): void }>;
 }
 
-/** All verbs and their aliases. Only the group of the called verb is loaded, or all groups if the verb is unknown. */
-const GROUPS: readonly VerbGroup[] = [
+/** All verbs and their aliases. Only the module of the called verb is loaded, or all modules if the verb is unknown. */
+const MODULES: readonly VerbModule[] = [
   { verbs: ["create"], load: () => import("./tasks/create.ts") },
   { verbs: ["plan"], load: () => import("./plan/add-plan.ts") },
   { verbs: ["list", "ls", "search"], load: () => import("./views/list.ts") },
@@ -67,10 +67,10 @@ export async function build(context: CommandContext): Promise<Command> {
   };
   const add = verbsOf(kanban, terminal, { json: true });
 
-  const group = GROUPS.find(({ verbs }) => verbs.includes(verbIn(context.flags.words) ?? ""));
-  for (const { load } of group === undefined ? GROUPS : [group])
+  const module = MODULES.find(({ verbs }) => verbs.includes(verbIn(context.flags.words) ?? ""));
+  for (const { load } of module === undefined ? MODULES : [module])
     (await load()).addVerbs(kanbanContext, add, kanban);
-  if (group === undefined) {
+  if (module === undefined) {
     const { buildBoard } = await import("./views/board.ts");
     kanban.addCommand(buildBoard(kanbanContext, kanban), { isDefault: true });
     const { groupVerbs } = await import("./verb-groups.ts");
@@ -85,7 +85,7 @@ export async function build(context: CommandContext): Promise<Command> {
   ]);
 }
 
-/** The verb among the words after `hermes kanban`; undefined if options other than --board come first. */
+/** The word after `hermes kanban` and --board; if another option comes first, that option, which no module has. */
 function verbIn([command, ...words]: readonly string[]): string | undefined {
   if (command !== "kanban") return undefined;
   const [first = ""] = words;

@@ -13,8 +13,8 @@ import { mergeModels } from "../../../providers/catalogue/merge-models.ts";
 import type { ListedModel } from "../../../providers/catalogue/parse-list.ts";
 import { numberedVariable, type PoolKey, parseKey } from "../../../providers/pool/pool-key.ts";
 import type { ModelFailure } from "../../../providers/provider.ts";
-import type { Variable } from "../../../providers/routes/choose-provider.ts";
-import { findProfile } from "../../../providers/routes/profiles.ts";
+import type { ReadVariable } from "../../../providers/routes/choose-provider.ts";
+import { findProviderProfile } from "../../../providers/routes/profiles.ts";
 import { proveRoute } from "../../../providers/routes/prove-route.ts";
 import { type Route, resolveRoute } from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext } from "../../context.ts";
@@ -27,7 +27,7 @@ import { askText, type Choice, chooseRow, parseNumber, printRows } from "./quest
 export interface ChosenModel {
   readonly route: Route;
   /** Reads a variable as if the pasted key were already stored. */
-  readonly variable: Variable;
+  readonly variable: ReadVariable;
   readonly pastedKey: PoolKey | undefined;
 }
 
@@ -168,7 +168,7 @@ async function useKey(
   pastedKey: PoolKey | undefined,
 ): Promise<ChosenModel> {
   const { terminal, signal, reporter } = context;
-  const variable: Variable = (name) => (name === key.source ? key.value : app.resolved.variable(name));
+  const variable: ReadVariable = (name) => (name === key.source ? key.value : app.resolved.variable(name));
   const settings = readRouteSettings(app.resolved);
   const parts = createCatalogueParts(app, { settings, withinMs: LIST_WITHIN_MS });
   const server = resolveRoute(settings, { provider, model: "any" }, variable);
@@ -179,7 +179,7 @@ async function useKey(
     throw error;
   });
   terminal.status("");
-  const preset = findProfile(provider)?.defaultModel ?? settings.providers[provider]?.model;
+  const preset = findProviderProfile(provider)?.defaultModel ?? settings.providers[provider]?.model;
   const model = await pickModel(context, provider, await describe(app, server, listed), preset);
   using states = openAppKeyStates(app, reporter.onNotice);
   terminal.status(`Asking ${model} …`);

@@ -190,7 +190,7 @@ async function finishOrRollBack(context: Recovery, id: string, record: Operation
     aside?.container === undefined ? undefined : await findContainer(engine, aside.container, signal);
   const target = persistentRoot(store, task);
   const mark = join(target, incompleteMark(id));
-  if (holder !== undefined && (await isDoneOrRemoved(engine, record, holder, old))) {
+  if (holder !== undefined && (await removeUnlessDone(engine, record, holder, old))) {
     await rm(mark, { force: true });
     await recordSandbox(engine, store, { id: holder.id, task });
     if (old !== undefined) await remove(context, old);
@@ -213,10 +213,10 @@ async function finishOrRollBack(context: Recovery, id: string, record: Operation
 }
 
 /**
- * Whether the container that has the task's name is the new container of the operation. Removes a replacement that never
- * ran.
+ * Returns whether the operation is done, that is, the container with the task's name is its new one; otherwise a
+ * replacement that never ran has been removed.
  */
-async function isDoneOrRemoved(
+async function removeUnlessDone(
   engine: Engine,
   { kind, planted: newContainerId, old: oldId }: OperationRecord,
   holder: Container,

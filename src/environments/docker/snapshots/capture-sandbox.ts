@@ -59,8 +59,8 @@ export async function requireSandboxToCapture(
 }
 
 /**
- * Copies the kept folders of a sandbox into `folder`, and its own file system into an image. The sandbox is
- * frozen meanwhile, so that image and folders are consistent; only in-memory files are read just before the freeze.
+ * Copies the persistent folders that Hermes created for the sandbox into `folder`, and its own file system into an image.
+ * The sandbox is frozen meanwhile, so that image and folders are consistent; only in-memory files are read just before the freeze.
  * Mounts from the settings are not captured.
  */
 export async function captureSandbox(
@@ -131,7 +131,7 @@ async function whileFrozen<Result>(
   return await work(); // awaited, so that the work ends before the freeze is disposed
 }
 
-/** Packs the in-memory folders, and the kept folders that our process cannot copy faithfully; returns the packed paths. */
+/** Packs the in-memory folders, and the persistent folders that our process cannot copy faithfully; returns the packed paths. */
 async function archive(
   engine: Engine,
   id: string,
@@ -160,7 +160,7 @@ function isOwnFolder(mount: Mount): mount is BindMount {
   return mount.kind === "bind" && mount.ours;
 }
 
-/** The image from the settings that the source was created from; for a fork, the image of the original sandbox. */
+/** The image named in the settings when the source was created; for a fork, the image of the original sandbox. */
 function baseImageOf({ labels }: Container, spec: SandboxSpec): string {
   const fields = parseJson(labels[LABEL.specFields] ?? "");
   const image =

@@ -14,10 +14,11 @@ const CLIENTS =
 const NAME_CLIENTS = /^(?:dig|nslookup|host|drill|ping)$/;
 const RAW_CLIENTS = /^(?:nc|ncat|netcat|socat|telnet)$/;
 const ENVIRONMENT_PRINTERS = ["env", "printenv", "set", "export", "declare", "history"];
-const ARCHIVERS = ["tar", "zip", "cpio", "cat", "gzip", "7z", "find"];
-/** Programs that print the content of the files in their arguments. */
+/** Programs that can read whole folders or many files at once, so that any personal path in their arguments counts. */
+const BULK_READERS = ["tar", "zip", "cpio", "cat", "gzip", "7z", "find"];
+/** Programs that print the content of the files in their arguments, of which only files with secrets count. */
 const READERS = [
-  ...ARCHIVERS,
+  ...BULK_READERS,
   ..."base64 base32 xxd od hexdump head tail grep sed awk sort jq openssl gpg bzip2 xz".split(" "),
 ];
 const CLOUD_COPIERS = /^(?:aws|gsutil|gcloud|az|s3cmd|s5cmd|mc)$/;
@@ -36,12 +37,12 @@ export const checkRemoteShell: ClassRule = ({ name, args, files, upstream }) => 
     (isSocket && (parseShellArguments(name, args) !== undefined || name === "exec")) ||
     (/^(?:nc|ncat|netcat)$/.test(name) && hasOption(args, /^-[a-zA-Z]*[ec]$|^--(?:sh-)?exec(?:=|$)/)) ||
     (name === "socat" && args.some((word) => /^(?:exec|system|shell):/i.test(word))) ||
-    (RAW_CLIENTS.test(name) && SHELLS.some((shell) => isInteractive(upstream.find(shell))));
+    (RAW_CLIENTS.test(name) && SHELLS.some((shell) => readsCommandsFromInput(upstream.find(shell))));
   return gives ? { class: "remote-shell", effect: "gives another machine a shell on this one" } : undefined;
 };
 
 /** Whether the program is a shell that reads its commands from its input. */
-function isInteractive(shell: Invocation | undefined): boolean {
+function readsCommandsFromInput(shell: Invocation | undefined): boolean {
   return shell !== undefined && parseShellArguments(shell.name, shell.args)?.kind === "input";
 }
 
@@ -53,12 +54,12 @@ export const checkUpload: ClassRule = (invocation, context) => {
   // Unknown text in an argument of a client, such as a header, may be the output of a substitution.
   if (!sends && !(CLIENTS.test(name) && args.some((word) => word.includes(UNKNOWN)))) return undefined;
   if (
-    ENVIRONMENT_PRINTERS.some((printer) => isDump(upstream.find(printer))) ||
-    (isDump(invocation) && name !== "")
+    ENVIRONMENT_PRINTERS.some((printer) => printsEnvironment(upstream.find(printer))) ||
+    (printsEnvironment(invocation) && name !== "")
   )
     return upload("sends the variables of the environment, with their secrets, to another machine");
   if (!sends) return undefined;
-  const archiver = ARCHIVERS.map((program) => upstream.find(program)).find(
+  const bulkReader = BULK_READERS.map((program) => upstream.find(program)).find(
     (found) => found && namesPersonalFile(found, context),
   );
   const sent = isSocket && READERS.includes(name) ? operandsOf(args) : sentFiles(invocation);
@@ -69,7 +70,7 @@ export const checkUpload: ClassRule = (invocation, context) => {
   const personal = sent.some((path) =>
     isPersonal(path, invocation.cwd, context.facts.home, context.facts.cwd),
   );
-  return archiver || personal ? upload("sends files of the home folder to another machine") : undefined;
+  return bulkReader || personal ? upload("sends files of the home folder to another machine") : undefined;
 };
 
 function upload(effect: string): Match {
@@ -89,7 +90,8 @@ function sendsData({ name, args }: Invocation): boolean {
   return /^(?:scp|rsync|sftp|rclone|http|https|xh|mail|mutt|sendmail|ssh)$/.test(name);
 }
 
-function isDump(found: Invocation | undefined): boolean {
+/** Whether the program prints all variables of the environment, or the history of the shell. */
+function printsEnvironment(found: Invocation | undefined): boolean {
   if (!found) return false;
   if (found.name === "env") return operandsOf(found.args, /^-[uCS]$/).every((word) => word.includes("="));
   if (found.name === "printenv" || found.name === "history") return true;

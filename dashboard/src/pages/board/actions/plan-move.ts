@@ -19,8 +19,8 @@ export interface MoveAnswers {
   readonly at?: number;
 }
 
-/** Questions by importance; if a move has several, only the first is asked. */
-const WEIGHT: readonly MoveQuestion[] = [
+/** Questions in ascending importance; if a move has several, only the most important (last in this list) is asked. */
+const QUESTION_ORDER: readonly MoveQuestion[] = [
   "summary",
   "confirm",
   "stop",
@@ -44,7 +44,7 @@ export function planMove(cards: readonly Card[], to: Status): MoveIntent {
     to,
     groups: found,
     refused,
-    question: asked.toSorted((a, b) => WEIGHT.indexOf(b) - WEIGHT.indexOf(a))[0],
+    question: asked.toSorted((a, b) => QUESTION_ORDER.indexOf(b) - QUESTION_ORDER.indexOf(a))[0],
     endsRun: found.some((group) => group.cards.some(({ status }) => status === "running")),
   };
 }

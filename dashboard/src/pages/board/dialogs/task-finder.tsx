@@ -88,7 +88,7 @@ export function TaskFinder({
       {isOpen && (
         <div role="listbox" id={listId} aria-label={label} className={styles.list}>
           {found.map((task, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the text field handles the keys
             // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field, which names the active option
             <div
               key={task.id}

@@ -50,6 +50,7 @@ export function GraphView() {
       </div>
     );
 
+  const { left: omitted } = data;
   const step = (by: number): void => {
     const index = ZOOMS.findIndex((value) => value >= zoom);
     setZoom(ZOOMS[Math.min(ZOOMS.length - 1, Math.max(0, index + by))] ?? 1);
@@ -73,7 +74,7 @@ export function GraphView() {
           +
         </Button>
       </div>
-      {data.left > 0 && <Note>{text.omitted(data.left)}</Note>}
+      {omitted > 0 && <Note>{text.omitted(omitted)}</Note>}
       <section
         ref={scroller}
         className={styles.scroller}

@@ -21,7 +21,7 @@ test("unassigned tasks are requested with an empty name", () => {
   expect(cardsQueryOf({ assignee: "coder,-", q: "x", view: "list" })).toEqual({ q: "x", assignee: "coder," });
 });
 
-test("a changed card enters or leaves the filter", () => {
+test("the filter matches cards by assignee, words, number and id", () => {
   const card = (more: Partial<Card>) =>
     ({ id: "t_1", seq: 1, title: "Fix the login", assignee: null, tenant: null, ...more }) as Card;
   expect(matcherOf({})).toBeUndefined();

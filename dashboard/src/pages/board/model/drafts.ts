@@ -6,7 +6,7 @@ export interface Drafts {
 }
 
 const PREFIX = "hermes.draft.";
-/** Drafts of closed tabs are kept for this long. */
+/** Stored drafts are kept for this long after their last change. */
 const KEPT_MS = 7 * 86_400_000;
 
 interface Kept {

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
-import type { RunLine, RunLog } from "../../../../../src/api/contract/tasks.ts";
+import type { RunLog, RunLogPiece } from "../../../../../src/api/contract/tasks.ts";
 import { Button } from "../../../components/button.tsx";
 import { FailureNote } from "../../../components/note.tsx";
 import { useAppData } from "../../../data/app-data.tsx";
@@ -10,10 +10,11 @@ import { rowWindow } from "../model/row-window.ts";
 import styles from "./log-tab.module.css";
 
 const { log: text } = words.task;
-const LINE = 19;
+const LINE_HEIGHT_PX = 19;
 /** Rows drawn at once: a tall screen and some more. */
 const DRAWN = 90;
-const FIRST_BYTES = 64_000;
+/** How much of the log one request reads: its end, or an earlier piece. */
+const READ_BYTES = 64_000;
 
 interface LogViewProps {
   readonly slug: string;
@@ -49,7 +50,7 @@ export function LogView(props: LogViewProps) {
   }, [isAtEnd, total]);
 
   if (error !== undefined) return <FailureNote error={error} retry={retry} />;
-  const view = rowWindow({ count, rowHeight: LINE, scrollTop: top, drawn: DRAWN });
+  const view = rowWindow({ count, rowHeight: LINE_HEIGHT_PX, scrollTop: top, drawn: DRAWN });
   return (
     <section
       className={styles.view}
@@ -70,8 +71,8 @@ export function LogView(props: LogViewProps) {
         aria-live="off"
         aria-label={text.label}
         onScroll={({ currentTarget: box }) => {
-          setTop(Math.floor(box.scrollTop / LINE / 3) * LINE * 3);
-          setAtEnd(box.scrollHeight - box.scrollTop - box.clientHeight < LINE * 2);
+          setTop(Math.floor(box.scrollTop / LINE_HEIGHT_PX / 3) * LINE_HEIGHT_PX * 3);
+          setAtEnd(box.scrollHeight - box.scrollTop - box.clientHeight < LINE_HEIGHT_PX * 2);
         }}
       >
         {hasLog && count === 0 && <p className="faint">{text.empty}</p>}
@@ -122,17 +123,17 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
     const ended = new AbortController();
     const { signal } = ended;
     let current: LogBuffer | undefined;
-    let isDrawing = 0;
+    let frame = 0;
     let isReading = false;
     let stop: (() => void) | undefined;
     // Pieces that arrive while the log is being read again; parts that it already contains are skipped.
-    let pieces: RunLine[] = [];
+    let pieces: RunLogPiece[] = [];
 
     const draw = (): void => {
-      cancelAnimationFrame(isDrawing);
-      isDrawing = requestAnimationFrame(() => setLog(current));
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => setLog(current));
     };
-    const take = (piece: RunLine): void => {
+    const take = (piece: RunLogPiece): void => {
       if (current === undefined) {
         pieces.push(piece);
         return;
@@ -151,7 +152,7 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
       if (isReading) return;
       isReading = true;
       api
-        .get<RunLog>(`${path}?bytes=${FIRST_BYTES}`, signal)
+        .get<RunLog>(`${path}?bytes=${READ_BYTES}`, signal)
         .then((answer) => {
           current = openLog(answer);
           const waiting = pieces;
@@ -164,7 +165,7 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
           // Only from here on, because `at` is the position from which no line is missed.
           if (isRunning && answer.at !== null)
             stop ??= live.follow(`run:${slug}/${runId}`, answer.at, ({ name, data }) => {
-              if (name === "run-line") take(data as RunLine);
+              if (name === "run-line") take(data as RunLogPiece);
             });
         })
         .catch((thrown: unknown) => {
@@ -181,7 +182,7 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
     read();
     return () => {
       ended.abort();
-      cancelAnimationFrame(isDrawing);
+      cancelAnimationFrame(frame);
       stop?.();
       stopEvents();
     };
@@ -191,7 +192,7 @@ function useRunLog({ slug, taskId, runId, isRunning }: LogViewProps) {
     if (log === undefined) return;
     setReadingEarlier(true);
     try {
-      const piece = await api.get<RunLog>(`${path}?before=${log.from}&bytes=${FIRST_BYTES}`);
+      const piece = await api.get<RunLog>(`${path}?before=${log.from}&bytes=${READ_BYTES}`);
       setLog((now) => now && prependLog(now, piece));
     } catch (thrown) {
       setError(thrown);

@@ -15,7 +15,7 @@ import {
 import { renderCommentNote } from "../../../../board/worker/worker-messages.ts";
 import { cardsAnswerSchema } from "../../../contract/boards.ts";
 import { shownSessionSchema } from "../../../contract/sessions.ts";
-import type { RunLine } from "../../../contract/tasks.ts";
+import type { RunLogPiece } from "../../../contract/tasks.ts";
 import {
   changedTaskSchema,
   createdTaskSchema,
@@ -66,9 +66,9 @@ test("the log of a run is read from its end in bounded pieces", async () => {
 test("new lines of a run are published as they are written, and its end", async () => {
   const { home, board, run, log, task } = await openWithRun();
   await using _ = home;
-  const pieces: RunLine[] = [];
+  const pieces: RunLogPiece[] = [];
   const sink = {
-    publish: (name: string, data: unknown) => void (name === "run-line" && pieces.push(data as RunLine)),
+    publish: (name: string, data: unknown) => void (name === "run-line" && pieces.push(data as RunLogPiece)),
     fail: (error: unknown) => expect.unreachable(String(error)),
   };
   await using _source = await createRunLogSource(home.data.boards).open(`default/${run}`, sink, never);
@@ -100,7 +100,11 @@ test("a line that is written between the reading of a log and the subscription r
   const { at } = await home.ask(runLogSchema, "GET", `${path}/runs/${run}/log`);
   await appendFile(log, "in between\n");
   const json = { topics: { [`run:default/${run}`]: at } };
-  await home.lab.send("/api/events/one-page-of-a-browser/topics", { method: "PUT", json, headers: { Cookie } });
+  await home.lab.send("/api/events/one-page-of-a-browser/topics", {
+    method: "PUT",
+    json,
+    headers: { Cookie },
+  });
   const { data } = await page.find(({ name }) => name === "run-line");
   expect(data).toMatchObject({ text: "in between\n" });
 });

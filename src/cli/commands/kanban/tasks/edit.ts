@@ -76,7 +76,7 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
       onTasks(
         kanbanContext,
         setModel,
-        (task) => `${escapedName(task)} runs with ${task.model_override ?? "the model of its profile"}.`,
+        (task) => `${escapedName(task)} will run with the model ${task.model_override ?? "of its profile"}.`,
       ),
     );
   add("link", "Add a dependency.", ["hermes kanban link 12 13"])

@@ -68,7 +68,7 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
         (task, [, { at }]) =>
           at > Date.now()
             ? `${escapedName(task)} waits until ${formatTime(at)}.`
-            : `${escapedName(task)} becomes ready with the next pass: ${formatTime(at)} has passed.`,
+            : `${escapedName(task)} becomes ready when the dispatcher next runs, because ${formatTime(at)} is in the past.`,
       ),
     );
   add("promote", "Make waiting or triaged tasks ready; refused while a parent is open.", [

@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useId, useRef } from "react";
 
-interface FloatEvents {
+interface PopoverEvents {
   /** Called just before the popover is shown. */
   readonly onOpen?: (() => void) | undefined;
   /** The element that is focused as the popover opens, so that no key pressed right after is lost. */
@@ -9,11 +9,11 @@ interface FloatEvents {
 }
 
 /** A popover beside the element that opens it. Escape and a click elsewhere close it, and Escape returns the focus. */
-export function useFloat<Anchor extends HTMLElement>({ onOpen, focusOn, onClose }: FloatEvents) {
+export function usePopover<Anchor extends HTMLElement>({ onOpen, focusOn, onClose }: PopoverEvents) {
   const anchor = useRef<Anchor>(null);
   const panel = useRef<HTMLDivElement>(null);
   const id = useId();
-  const events = useRef<FloatEvents>({ onOpen, focusOn, onClose });
+  const events = useRef<PopoverEvents>({ onOpen, focusOn, onClose });
   useEffect(() => {
     events.current = { onOpen, focusOn, onClose };
   });
@@ -63,7 +63,7 @@ export function useFloat<Anchor extends HTMLElement>({ onOpen, focusOn, onClose 
 
 const MARGIN = 8;
 
-/** Places it below the anchor, or above if there is more room, and always inside the window. */
+/** Places the popover below the anchor, or above if there is more room, and always inside the window. */
 function placeBeside(anchor: RefObject<HTMLElement | null>, panel: HTMLElement): void {
   const from = anchor.current?.getBoundingClientRect();
   if (from === undefined) return;
