@@ -71,7 +71,8 @@ test("a prepared shell ends with its driver", async () => {
   process.kill(driver, "SIGKILL");
   await waitUntilEnded(prepared.wrapper);
   await waitUntilEnded(prepared.shell);
-  expect(await collect(shell, "echo on")).toMatchObject({ ended: "exited", stdout: "on\n" });
+  // A command that is written before the end of the driver is noticed is lost; the next one gets another driver.
+  await expect.poll(async () => (await collect(shell, "echo on")).stdout).toBe("on\n");
 });
 
 test("a command that starts hundreds of processes does not use up its channel", async () => {
