@@ -86,7 +86,7 @@ export async function listMails(
   );
   return parts
     .flat()
-    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    .toSorted((one, other) => one.name.localeCompare(other.name, "en", { numeric: true })) // microseconds are not padded
     .map(({ path }) => path);
 }
 
