@@ -27,6 +27,8 @@ const EDITING = new RegExp(
     String.raw`(?<continued>git(?:\s+-C\s+\S+)?\s+(?:rebase|cherry-pick|revert|merge)\s+(?:-i|--interactive|--continue))${WORDS}`,
   ].join("|")})\\s*(?:$|[;&|)\\n])`,
 );
+/** Spares other commands the large pattern, which V8 would have to compile during the first call. */
+const MAY_EDIT = /vi|nano|pico|crontab|git/;
 const SETS_EDITOR = /(?:EDITOR|VISUAL)=|core\.editor/i;
 /** Options that keep `git commit` from opening an editor. */
 const HAS_MESSAGE =
@@ -70,7 +72,7 @@ function refuse(reason: string): ForegroundAdvice {
 
 /** Why a command must not run: it opens an editor. */
 function findEditing(bare: string): string | undefined {
-  if (SETS_EDITOR.test(bare)) return undefined;
+  if (!MAY_EDIT.test(bare) || SETS_EDITOR.test(bare)) return undefined;
   const { program, commit, options = "", continued } = EDITING.exec(bare)?.groups ?? {};
   if (program !== undefined)
     return `${program} waits in an editor for a person. Change files with patch or write_file.`;
