@@ -6,9 +6,9 @@ import { openBoardStore } from "../src/board/board-store.ts";
 import { only } from "../src/board/database/steps.ts";
 import type { BoardLocation } from "../src/board/open-board.ts";
 import { loadSqlite } from "../src/lib/sqlite/sqlite.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { type Measurement, median, medians, milliseconds } from "./bench.ts";
 
-const never = new AbortController().signal;
 const TURNS = 20;
 const CREATES = 50; // per turn: 1,000 in total
 const WARM_UP = 12; // turns, for the compiler and until the write-ahead logs no longer grow
@@ -22,8 +22,8 @@ const RUNNING = "select value from counter where name = 'running'";
 /** Tasks created one by one, compared with bare inserts of the same rows: each waits for the disk once. */
 export async function measureCreates(root: string): Promise<Measurement> {
   const location = (slug: string): BoardLocation => ({ root, databaseUrl: "", slug, create: true });
-  await using store = await openBoardStore(location("creates"), {}, never);
-  await (await openBoardStore(location("inserts"), {}, never))[Symbol.asyncDispose]();
+  await using store = await openBoardStore(location("creates"), {}, neverAborted);
+  await (await openBoardStore(location("inserts"), {}, neverAborted))[Symbol.asyncDispose]();
   const operator = store.as({ kind: "operator", name: "bench" });
   const Sqlite = await loadSqlite();
   const bare = new Sqlite(boardPath(root, "inserts"));
@@ -39,7 +39,10 @@ export async function measureCreates(root: string): Promise<Measurement> {
     const payload = JSON.stringify({ assignee: "worker", status: "ready", parents: [], tenant: null });
     const create = async () => {
       for (let n = 0; n < CREATES; n++)
-        await operator.create({ title: "a task", body: "what it is about", assignee: "worker" }, never);
+        await operator.create(
+          { title: "a task", body: "what it is about", assignee: "worker" },
+          neverAborted,
+        );
     };
     const insert = () => {
       for (let n = 0; n < CREATES; n++) {
@@ -76,8 +79,8 @@ export async function measureCompletions(databaseUrl: string): Promise<Measureme
   await admin.connect();
   const schema = boardSchemaName(slug);
   try {
-    await using store = await openBoardStore(location, { connections: 1 }, never);
-    await using others = await openBoardStore(location, { connections: CLAIMERS }, never);
+    await using store = await openBoardStore(location, { connections: 1 }, neverAborted);
+    await using others = await openBoardStore(location, { connections: CLAIMERS }, neverAborted);
     await admin.query(`
       insert into "${schema}".task (id, title, assignee, status, created_by, created_at, updated_at)
       select 't_' || i, 'n', 'worker', 'ready', 'bench', 0, 0 from generate_series(1, ${READY}) i;
@@ -88,11 +91,11 @@ export async function measureCompletions(databaseUrl: string): Promise<Measureme
     let last = 0;
     /** Reads the free capacity before it claims, as a dispatcher does. */
     const claim = async (from: typeof store, count: number): Promise<void> => {
-      const { value } = await from.forDispatcher.read(() => only<{ value: number }>(RUNNING), never);
+      const { value } = await from.forDispatcher.read(() => only<{ value: number }>(RUNNING), neverAborted);
       if (value >= CAP) return;
       const wanted = Array.from({ length: count }, () => `t_${++last}`);
       const request = { from: "ready", leaseMs: 3_600_000, hostId: "bench", wanted, caps } as const;
-      const { claimed } = await from.as({ kind: "system", name: "bench" }).claim(request, never);
+      const { claimed } = await from.as({ kind: "system", name: "bench" }).claim(request, neverAborted);
       running.push(...claimed.map(({ task }) => task.id));
     };
     /** Returns the median of completions, each after the freed capacity was claimed again. */
@@ -102,7 +105,7 @@ export async function measureCompletions(databaseUrl: string): Promise<Measureme
         const id = running.shift();
         if (id !== undefined) {
           const started = performance.now();
-          await operator.complete(id, { summary: "done" }, never);
+          await operator.complete(id, { summary: "done" }, neverAborted);
           times.push(performance.now() - started);
         }
         await refill();

@@ -9,12 +9,12 @@ import type { BoardLocation } from "../src/board/open-board.ts";
 import { openDatabase } from "../src/lib/sqlite/database.ts";
 import { loadSqlite } from "../src/lib/sqlite/sqlite.ts";
 import { systemClock } from "../src/lib/time/clock.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { loadPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
 import { measureCompletions, measureCreates } from "./board-load.ts";
 import { fetchPeer } from "./peer.ts";
 
-const never = new AbortController().signal;
 const ROUNDS = 7;
 const TURNS = 50; // many short alternating turns, because the speed of the disk varies
 const CLAIMS = 160; // a multiple of BATCH
@@ -54,29 +54,29 @@ const BARE = `
 async function claimsInSqlite(root: string): Promise<readonly Measurement[]> {
   const location: BoardLocation = { root, databaseUrl: "", slug: "claims", create: true };
   const rows = (WARM_UP + (TURNS + 2) * 3) * CLAIMS;
-  await using store = await openBoardStore(location, {}, never);
+  await using store = await openBoardStore(location, {}, neverAborted);
   await fillSqlite(location, { ready: rows, done: 0 });
   const schema = `create table bare (id integer primary key, status text not null, priority integer not null) strict;
     create index bare_ready on bare (status, priority desc, id)`;
   using bare = await openDatabase(
     join(root, "bare.sqlite"),
     { migrations: [{ name: "bare", sql: schema }], synchronous: "FULL", clock: systemClock },
-    never,
+    neverAborted,
   );
   const fill = bare.prepare(`
     insert into bare (status, priority) with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
     select 'ready', 0 from n`);
-  await bare.write(() => fill.run(rows), never);
+  await bare.write(() => fill.run(rows), neverAborted);
   const claim = bare.prepare(BARE.replace("{lock}", ""));
   const bareClaims = async () => {
-    for (let n = 0; n < CLAIMS; n++) await bare.write(() => claim.get(), never);
+    for (let n = 0; n < CLAIMS; n++) await bare.write(() => claim.get(), neverAborted);
   };
   const system = store.as({ kind: "system", name: "bench" });
   let last = 0;
   const ours = (batch: number, caps: typeof CAPS | undefined) => async () => {
     for (let n = 0; n < CLAIMS / batch; n++) {
       const wanted = Array.from({ length: batch }, () => `t_ready${++last}`);
-      const { claimed } = await system.claim({ ...CLAIM, wanted, ...(caps && { caps }) }, never);
+      const { claimed } = await system.claim({ ...CLAIM, wanted, ...(caps && { caps }) }, neverAborted);
       if (claimed.length !== batch) throw new Error(`claimed ${claimed.length} of ${batch}`);
     }
   };
@@ -107,7 +107,7 @@ async function claimsInPostgres(): Promise<readonly Measurement[]> {
   const clients: pg.Client[] = [];
   try {
     for (let n = 0; n < CLAIMERS; n++) {
-      stores.push(await openBoardStore(location, { connections: 1 }, never));
+      stores.push(await openBoardStore(location, { connections: 1 }, neverAborted));
       const client = new pg.Client({ connectionString: url });
       await client.connect();
       await client.query(`set search_path to "${schema}"`);
@@ -130,7 +130,7 @@ async function claimsInPostgres(): Promise<readonly Measurement[]> {
           const system = store.as({ kind: "system", name: "bench" });
           for (let left = CLAIMS_EACH; left > 0; ) {
             const wanted = Array.from({ length: Math.min(BATCH, left) }, () => `t_${++last}`);
-            const { claimed } = await system.claim({ ...CLAIM, wanted, caps: CAPS }, never);
+            const { claimed } = await system.claim({ ...CLAIM, wanted, caps: CAPS }, neverAborted);
             left -= claimed.length;
             seen.push(...claimed.map(({ task }) => task.id));
           }
@@ -222,13 +222,13 @@ async function listing(root: string): Promise<Measurement> {
     return { root, databaseUrl: "", slug: `done-${done}`, create: true, done };
   });
   const times: number[][] = [[], []];
-  const stores = await Promise.all(locations.map((location) => openBoardStore(location, {}, never)));
+  const stores = await Promise.all(locations.map((location) => openBoardStore(location, {}, neverAborted)));
   for (const location of locations) await fillSqlite(location, { ready: READY, done: location.done });
   for (let round = 0; round < LISTS + 2; round++) {
     for (const [index, store] of stores.entries()) {
       const started = performance.now();
-      const { tasks } = await store.list({ status: "ready", limit: READY }, never);
-      await store.as({ kind: "system", name: "bench" }).recompute(undefined, never);
+      const { tasks } = await store.list({ status: "ready", limit: READY }, neverAborted);
+      await store.as({ kind: "system", name: "bench" }).recompute(undefined, neverAborted);
       if (tasks.length !== READY) throw new Error(`listed ${tasks.length}`);
       if (round >= 2) times[index]?.push(performance.now() - started);
     }

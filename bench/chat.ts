@@ -7,6 +7,7 @@ import { createColors } from "picocolors";
 import { createKeyBindings } from "../src/cli/chat/input/key-bindings.ts";
 import { createPanel } from "../src/cli/chat/panel/panel.ts";
 import { drawPanel } from "../src/cli/chat/window/draw-lists.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { fillSessions } from "../test/support/fill-sessions.ts";
 import { type ScriptedServer, startScriptedServer } from "../test/support/scripted-server.ts";
 import { type Bench, type Measurement, median, milliseconds } from "./bench.ts";
@@ -28,7 +29,6 @@ const IDLE_MS = 10_000;
 const TICKS_PER_SECOND = 100; // of /proc/PID/stat
 /** Letters that occur in no text of the benchmark, so that their echo can be found in the output. */
 const LETTERS = [..."àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"];
-const never = new AbortController().signal;
 
 /** What a user notices of the chat, compared with bare Node, with plain writes of the same text, and with pi. */
 export const chatBench: Bench = {
@@ -399,7 +399,9 @@ function memoryRatio(name: string, late: number, early: number, max: number): Me
 
 async function measureResume(folder: string): Promise<Measurement> {
   const env = await makeHome(folder);
-  await fillSessions(join(env["HOME"] ?? "", "sessions.sqlite"), MESSAGES, never, { perSession: MESSAGES });
+  await fillSessions(join(env["HOME"] ?? "", "sessions.sqlite"), MESSAGES, neverAborted, {
+    perSession: MESSAGES,
+  });
   const open = async (args: readonly string[]): Promise<number> => {
     using chat = start([process.execPath, ENTRY, ...args], env, env["HOME"] ?? folder);
     return await chat.shows("❯", 0);

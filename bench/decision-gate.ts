@@ -4,6 +4,7 @@ import { createCallGate } from "../src/conversation/gate/call-gate.ts";
 import { readOwnIdentity } from "../src/lib/process/process-identity.ts";
 import { createRedactor } from "../src/lib/redact/redactor.ts";
 import { systemClock } from "../src/lib/time/clock.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { openRuleSource } from "../src/policy/rules/rule-source.ts";
 import { createTrustedRules } from "../src/policy/rules/trusted-rules.ts";
 import type { ToolCallPart } from "../src/providers/message.ts";
@@ -17,13 +18,12 @@ const RULES = {
   ask: ["git push *", "read(**/*.pem)", "host(*.example.com)", "docker compose down*"],
   deny: ["terraform destroy*", "write(**/*.lock)", "kubectl delete ns*", "class:remote-shell"],
 };
-const never = new AbortController().signal;
 
 /** The gate of an unattended session, with rules from files. */
 export async function openGate(folder: string) {
   const configPath = join(folder, "config.yaml");
   await writeFile(configPath, "approvals: {}\n");
-  const store = await openSessionStore(join(folder, "sessions.sqlite"), {}, never);
+  const store = await openSessionStore(join(folder, "sessions.sqlite"), {}, neverAborted);
   const source = await openRuleSource({
     managedPath: join(folder, "managed.yaml"),
     configPath,
@@ -49,7 +49,7 @@ export async function openGate(folder: string) {
     },
     queue: store.approvals,
     sessionId: "none",
-    identity: await readOwnIdentity(never),
+    identity: await readOwnIdentity(neverAborted),
     clock: systemClock,
     timeoutMs: undefined,
     task: undefined,
@@ -69,7 +69,7 @@ export async function openGate(folder: string) {
     async decide(command: string): Promise<void> {
       const input = JSON.stringify({ command });
       const call: ToolCallPart = { type: "tool-call", callId: "c", tool: "terminal", input };
-      const decided = await gate.decide(call, terminal, never);
+      const decided = await gate.decide(call, terminal, neverAborted);
       if ("approval" in decided) throw new Error(`${command} asked a person`);
     },
     async [Symbol.asyncDispose]() {

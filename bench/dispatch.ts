@@ -9,6 +9,7 @@ import { runPass } from "../src/board/dispatcher/run-pass.ts";
 import type { BoardLocation } from "../src/board/open-board.ts";
 import { loadSqlite } from "../src/lib/sqlite/sqlite.ts";
 import { systemClock } from "../src/lib/time/clock.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { dispatchPolicy } from "../test/support/dispatch-policy.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
 import { measureKanbanStart } from "./kanban-start.ts";
@@ -18,7 +19,6 @@ const ROUNDS = 30;
 const READY = 1_000;
 const FEW = 1_000;
 const MANY = 100_000;
-const never = new AbortController().signal;
 
 /** What a pass of the dispatcher costs, with many finished tasks and compared with the query that it needs; and a start. */
 export const dispatchBench: Bench = {
@@ -66,7 +66,7 @@ function runPassOnce(board: DispatchBoard, dryRun = false) {
       max: 0,
       dryRun,
     },
-    never,
+    neverAborted,
   );
 }
 
@@ -139,7 +139,7 @@ async function openFilled(
   count: { readonly ready: number; readonly done: number },
 ): Promise<BoardStore> {
   const location: BoardLocation = { root, databaseUrl: "", slug, create: true };
-  await (await openBoardStore(location, {}, never))[Symbol.asyncDispose]();
+  await (await openBoardStore(location, {}, neverAborted))[Symbol.asyncDispose]();
   const Sqlite = await loadSqlite();
   const connection = new Sqlite(boardPath(root, slug));
   for (const [status, rows] of Object.entries(count)) {
@@ -156,5 +156,5 @@ async function openFilled(
     select id, 'worker', 'ready', id, 'bench', 1, 0, 0, 1, 'completed' from task where status = 'done'; -- none of them runs
     analyze`);
   connection.close();
-  return openBoardStore(location, {}, never);
+  return openBoardStore(location, {}, neverAborted);
 }

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import type { Environment } from "../src/environments/environment.ts";
 import { openLocalEnvironment } from "../src/environments/local/local-environment.ts";
 import { terminalOptions } from "../src/environments/options.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { type Bench, type Measurement, medianOf, medians, milliseconds } from "./bench.ts";
 import { runningEngine, withSandbox } from "./sandbox.ts";
 
 const ROUNDS = 100;
 const SLOW_ROUNDS = 15;
 const OUTPUT_BYTES = 100_000_000;
-const never = new AbortController().signal;
 
 /** What a command in a sandbox costs, compared with the engine's own exec and with a local command. */
 export const execBench: Bench = {
@@ -44,7 +44,7 @@ function echoIn(environment: Environment): () => Promise<void> {
   return async () => {
     const { exitCode } = await environment.run(
       { command: "echo hi", session, timeoutMs: 30_000, onOutput: () => undefined },
-      never,
+      neverAborted,
     );
     if (exitCode !== 0) throw new Error(`echo ended with ${exitCode}`);
   };
@@ -137,7 +137,7 @@ async function throughput(
     };
     await environment.run(
       { command, session: environment.openSession(), timeoutMs: 120_000, onOutput: count },
-      never,
+      neverAborted,
     );
     if (seen !== OUTPUT_BYTES) throw new Error(`saw ${seen} bytes`);
   };

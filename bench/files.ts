@@ -5,6 +5,7 @@ import { pruneImages } from "../src/environments/docker/snapshots/prune-snapshot
 import type { Environment } from "../src/environments/environment.ts";
 import { replaceText } from "../src/environments/files/edit/replace-text.ts";
 import { createEnvironmentFiles } from "../src/environments/files/environment-files.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
 import { type BenchSandbox, withSandbox } from "./sandbox.ts";
 
@@ -16,7 +17,6 @@ const BYTES = 1_000_000;
 const FILE = "/workspace/measured";
 /** Time in which an environment prepares for the next command, as it does while a model thinks. */
 const PAUSE_MS = 250;
-const never = new AbortController().signal;
 
 /** What reading and writing a file in a sandbox costs, compared with the bare transfer of its bytes. */
 export const filesBench: Bench = {
@@ -54,16 +54,16 @@ async function measure(environment: Environment): Promise<Measurement[]> {
   const run = async (command: string, stdin?: Uint8Array): Promise<void> => {
     const { exitCode } = await environment.run(
       { command, session, stdin, timeoutMs: 30_000, onOutput: () => undefined },
-      never,
+      neverAborted,
     );
     if (exitCode !== 0) throw new Error(`${command} ended with ${exitCode}`);
   };
   const found = await inTurns({
     roundTrip: () => run("echo hi"),
     bareWrite: () => run("cat > /workspace/bare", bytes),
-    write: () => expectKind(files.write(FILE, bytes, {}, never), "written"),
+    write: () => expectKind(files.write(FILE, bytes, {}, neverAborted), "written"),
     bareRead: () => run("cat /workspace/bare"),
-    read: () => expectKind(files.readBytes(FILE, 2 * BYTES, never), "bytes"),
+    read: () => expectKind(files.readBytes(FILE, 2 * BYTES, neverAborted), "bytes"),
   });
   const line = (name: string, ours: number, bare: number): Measurement => {
     const allowed = 3 * found.roundTrip + Math.max(0, bare - found.roundTrip);
@@ -89,7 +89,7 @@ async function forks({ engine, spec, specFor, folder, docker }: BenchSandbox): P
   const ours = async (): Promise<void> => {
     const copy = await specFor(`fork-${round++}`);
     made.push(copy.name);
-    await forkSandbox(engine, { sandbox: spec }, copy, { now: Date.now(), reporter }, never);
+    await forkSandbox(engine, { sandbox: spec }, copy, { now: Date.now(), reporter }, neverAborted);
   };
   const peer = (): void => {
     const name = `hermes-bench-peer-${process.pid}-${round++}`;
@@ -110,7 +110,7 @@ async function forks({ engine, spec, specFor, folder, docker }: BenchSandbox): P
     for (const name of made) docker("rm", "-f", name);
     for (const name of made.filter((one) => one.includes("peer"))) docker("rmi", `${name}:bench`);
     const place = { sandboxesFolder: folder, profileId: spec.profileId };
-    await pruneImages(engine, place, { all: true, dryRun: false, now: Date.now() }, never);
+    await pruneImages(engine, place, { all: true, dryRun: false, now: Date.now() }, neverAborted);
   }
 }
 

@@ -3,10 +3,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openBoardStore } from "../src/board/board-store.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { type Measurement, median, medians, milliseconds } from "./bench.ts";
 
 const ROUNDS = 15;
-const never = new AbortController().signal;
 const SCRIPT = { answers: [{ tools: [{ name: "kanban_complete", input: { summary: "done" } }] }] };
 
 /** How long a user waits for the commands of a board, compared with the fastest command of the program (`peer`). */
@@ -22,9 +22,9 @@ export async function measureKanbanStart(folder: string): Promise<readonly Measu
     const { status, stderr } = spawnSync(resolve("hermes"), args, { env, cwd: folder });
     if (status !== 0) throw new Error(`hermes ${args.join(" ")} ended with ${status}: ${stderr}`);
   };
-  await using store = await openBoardStore({ root, databaseUrl: "", slug: "default" }, {}, never);
+  await using store = await openBoardStore({ root, databaseUrl: "", slug: "default" }, {}, neverAborted);
   const person = store.as({ kind: "operator", name: "bench" });
-  for (let n = 0; n < 20; n++) await person.create({ title: `a task ${n}`, hold: true }, never);
+  for (let n = 0; n < 20; n++) await person.create({ title: `a task ${n}`, hold: true }, neverAborted);
   const version = (): void => hermes("--version");
   const row = async (name: string, action: () => void, max: number): Promise<Measurement> => {
     const found = await medians(ROUNDS, action, version);
@@ -37,7 +37,7 @@ export async function measureKanbanStart(folder: string): Promise<readonly Measu
     };
   };
   const hasOpen = async (): Promise<boolean> => {
-    const { tasks } = await store.list({ assignee: "worker" }, never);
+    const { tasks } = await store.list({ assignee: "worker" }, neverAborted);
     return tasks.some(({ status }) => status !== "done");
   };
   return [
@@ -50,7 +50,7 @@ export async function measureKanbanStart(folder: string): Promise<readonly Measu
   async function dispatchOne(): Promise<Measurement> {
     const times = { ours: [] as number[], peer: [] as number[] };
     for (let round = 0; round < ROUNDS; round++) {
-      await person.create({ title: "work", assignee: "worker" }, never);
+      await person.create({ title: "work", assignee: "worker" }, neverAborted);
       const started = performance.now();
       hermes("kanban", "dispatch");
       times.ours.push(performance.now() - started);

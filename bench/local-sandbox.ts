@@ -4,12 +4,12 @@ import { join } from "node:path";
 import type { Environment } from "../src/environments/environment.ts";
 import { openLocalEnvironment } from "../src/environments/local/local-environment.ts";
 import { terminalOptions } from "../src/environments/options.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
 
 const ROUNDS = 300;
 const STARTS = 15;
 const BUDGET = { max: 1.3 };
-const never = new AbortController().signal;
 
 /** What the local sandbox adds to a step. The first command is part of the warm-up, and is measured on its own. */
 export const localSandboxBench: Bench = {
@@ -67,7 +67,7 @@ function stepIn(environment: Environment, command: string): () => Promise<void> 
   const session = environment.openSession();
   return async () => {
     const request = { command, session, timeoutMs: 30_000, onOutput: () => undefined };
-    const { exitCode } = await environment.run(request, never);
+    const { exitCode } = await environment.run(request, neverAborted);
     if (exitCode !== 0) throw new Error(`${command} ended with ${exitCode}`);
   };
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { readOwnIdentity } from "../src/lib/process/process-identity.ts";
 import { type Database, openDatabase } from "../src/lib/sqlite/database.ts";
 import { systemClock } from "../src/lib/time/clock.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { sessionMigrations } from "../src/sessions/session-migrations.ts";
 import { openSessionStore, type SessionStore } from "../src/sessions/session-store.ts";
 import { fillSessions } from "../test/support/fill-sessions.ts";
@@ -24,7 +25,6 @@ const TURNS = 200;
 const EVENTS_PER_TURN = 6;
 const EVENT_MS = 0.25; // the goal is "well under a millisecond", whatever a plain row costs
 const LIMIT = 10;
-const never = new AbortController().signal;
 const SEARCHES = [
   { name: "a frequent word", text: "word3", table: "message_words", raw: '"word3"' },
   { name: "two words", text: "word40 word7", table: "message_words", raw: '"word40" AND "word7"' },
@@ -40,9 +40,9 @@ export const sessionsBench: Bench = {
     const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
     try {
       const path = join(folder, "sessions.sqlite");
-      await fillSessions(path, MESSAGES, never);
-      using store = await openSessionStore(path, {}, never);
-      await store.search({ text: "word1", limit: 1, order: "newest" }, never); // builds the index
+      await fillSessions(path, MESSAGES, neverAborted);
+      using store = await openSessionStore(path, {}, neverAborted);
+      await store.search({ text: "word1", limit: 1, order: "newest" }, neverAborted); // builds the index
       using database = await openRaw(path);
       const searches: Measurement[] = [];
       for (const search of SEARCHES) searches.push(await measureSearch(store, database, search));
@@ -61,7 +61,7 @@ function openRaw(path: string): Promise<Database> {
   return openDatabase(
     path,
     { migrations: sessionMigrations, synchronous: "NORMAL", clock: systemClock },
-    never,
+    neverAborted,
   );
 }
 
@@ -75,7 +75,7 @@ async function measureSearch(
   );
   const found = await medians(
     ROUNDS,
-    () => store.search({ text, limit: LIMIT, order: "best" }, never),
+    () => store.search({ text, limit: LIMIT, order: "best" }, neverAborted),
     () => bare.all(`text : (${raw})`),
   );
   return {
@@ -89,9 +89,9 @@ async function measureSearch(
 
 /** Opens the store and one of its sessions in a process that has opened neither before. */
 async function measureOpening(path: string, smallPath: string): Promise<Measurement> {
-  await fillSessions(smallPath, SMALL, never);
+  await fillSessions(smallPath, SMALL, neverAborted);
   const open = async (file: string): Promise<void> => {
-    using store = await openSessionStore(file, {}, never);
+    using store = await openSessionStore(file, {}, neverAborted);
     const [newest] = store.list.list({ limit: 1 });
     store.loadSession(newest?.id ?? "");
   };
@@ -112,9 +112,12 @@ async function measureOpening(path: string, smallPath: string): Promise<Measurem
 /** An event, which is up to five rows and a check of the lease, compared with one plain row in its own transaction. */
 async function measureRecording(store: SessionStore, raw: Database): Promise<Measurement> {
   using database = raw;
-  const identity = await readOwnIdentity(never);
-  await using turn = await store.acquireTurn(store.createSession(NEW_SESSION), identity, never);
-  await database.write(() => database.prepare("create table plain (body text not null) strict").run(), never);
+  const identity = await readOwnIdentity(neverAborted);
+  await using turn = await store.acquireTurn(store.createSession(NEW_SESSION), identity, neverAborted);
+  await database.write(
+    () => database.prepare("create table plain (body text not null) strict").run(),
+    neverAborted,
+  );
   const insert = database.prepare("insert into plain values (?)");
   const text = "x".repeat(500);
   let number = 0;
@@ -123,17 +126,17 @@ async function measureRecording(store: SessionStore, raw: Database): Promise<Mea
     async () => {
       for (const last = number + TURNS; number < last; number++) {
         const [id, calls] = [`t${number}`, [call(`c${number}`)]];
-        await turn.record(turnStart(id, text), never);
-        await turn.record(assistant(text, calls), never);
-        await turn.record({ type: "tools-start", calls }, never);
-        await turn.record(toolEnd(`c${number}`, text), never);
-        await turn.record(assistant(text), never);
-        await turn.record(turnEnd(id), never);
+        await turn.record(turnStart(id, text), neverAborted);
+        await turn.record(assistant(text, calls), neverAborted);
+        await turn.record({ type: "tools-start", calls }, neverAborted);
+        await turn.record(toolEnd(`c${number}`, text), neverAborted);
+        await turn.record(assistant(text), neverAborted);
+        await turn.record(turnEnd(id), neverAborted);
       }
     },
     async () => {
       for (let event = 0; event < TURNS * EVENTS_PER_TURN; event++)
-        await database.write(() => insert.run(text), never);
+        await database.write(() => insert.run(text), neverAborted);
     },
   );
   const micro = (ms: number): string => `${((ms * 1_000) / TURNS / EVENTS_PER_TURN).toFixed(0)} µs`;

@@ -6,13 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openBoardStore } from "../src/board/board-store.ts";
 import type { BoardLocation } from "../src/board/open-board.ts";
 import { loggedRuns, runLogPath, taskLogFolder } from "../src/board/supervisor/log/run-log.ts";
+import { neverAborted } from "../src/lib/time/never-aborted.ts";
 import { type Measurement, median, milliseconds } from "./bench.ts";
 
 const ROUNDS = 7;
 const ENTRY = resolve("dist/main.cjs");
 const PROFILE = "worker";
 const WITHIN_MS = 30_000;
-const never = new AbortController().signal;
 
 const SCRIPT = {
   turns: [
@@ -41,13 +41,13 @@ export async function measureWorkerStart(folder: string): Promise<Measurement> {
     spawn(process.execPath, [ENTRY, ...args], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
 
   const location: BoardLocation = { root, databaseUrl: "", slug: "default" };
-  await using store = await openBoardStore(location, {}, never);
+  await using store = await openBoardStore(location, {}, neverAborted);
   const person = store.as({ kind: "operator", name: "bench" });
 
   /** Milliseconds until the worker of a new task has printed a line; returns when the task is done. */
   async function dispatched(): Promise<number> {
     const startedAt = performance.now();
-    const { task } = await person.create({ title: "a task", assignee: PROFILE }, never);
+    const { task } = await person.create({ title: "a task", assignee: PROFILE }, neverAborted);
     const folderOfLogs = taskLogFolder(root, location.slug, task.id);
     const log = async (): Promise<string> => {
       const runId = loggedRuns(folderOfLogs).at(-1);
@@ -57,7 +57,7 @@ export async function measureWorkerStart(folder: string): Promise<Measurement> {
     const ms = performance.now() - startedAt;
     // The last line of its supervisor; after that nothing disturbs the next measurement.
     await until(async () => (await log()).includes("[hermes] run"));
-    const { task: after } = await store.show(task.id, never);
+    const { task: after } = await store.show(task.id, neverAborted);
     if (after.status !== "done") throw new Error(`the task is ${after.status}`);
     return ms;
   }

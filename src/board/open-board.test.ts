@@ -5,14 +5,13 @@ import { describeWith } from "../../test/support/services.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { AppError } from "../lib/errors.ts";
 import { loadSqlite } from "../lib/sqlite/sqlite.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { boardFolder, boardPath, boardSchemaName, parseBoardSlug } from "./board-slug.ts";
 import { openBoardStore } from "./board-store.ts";
 import { boardMigrations } from "./database/board-schema.ts";
 import { postgresError } from "./database/postgres-error.ts";
 
 const Sqlite = await loadSqlite();
-
-const never = new AbortController().signal;
 
 describe("the location of a board", () => {
   test("a board keeps its identity under another path to its home, and another board has another identity", async () => {
@@ -26,7 +25,7 @@ describe("the location of a board", () => {
       ["home", "b"],
     ] as const) {
       const location = { root: folder.file(root), databaseUrl: "", slug, create: true };
-      await using store = await openBoardStore(location, {}, never);
+      await using store = await openBoardStore(location, {}, neverAborted);
       identities.push(store.identity);
     }
     expect(identities[0]).toMatch(/^[0-9a-f]{16}$/);
@@ -37,20 +36,28 @@ describe("the location of a board", () => {
   test("A1: the default board is in the root home and always exists, others are below kanban/boards", async () => {
     await using folder = await tempFolder();
     const location = { root: folder.path, databaseUrl: "", slug: " Default " };
-    await using store = await openBoardStore(location, {}, never);
-    expect(await store.board(never)).toMatchObject({ slug: "default", name: "Default", paused: false });
-    await using other = await openBoardStore({ ...location, slug: "my-team_1", create: true }, {}, never);
-    expect((await other.board(never)).name).toBe("My Team 1");
+    await using store = await openBoardStore(location, {}, neverAborted);
+    expect(await store.board(neverAborted)).toMatchObject({
+      slug: "default",
+      name: "Default",
+      paused: false,
+    });
+    await using other = await openBoardStore(
+      { ...location, slug: "my-team_1", create: true },
+      {},
+      neverAborted,
+    );
+    expect((await other.board(neverAborted)).name).toBe("My Team 1");
     expect(existsSync(folder.file("board.sqlite"))).toBe(true);
     expect(existsSync(folder.file("kanban/boards/my-team_1/board.sqlite"))).toBe(true);
-    await using again = await openBoardStore({ ...location, slug: "my-team_1" }, {}, never);
+    await using again = await openBoardStore({ ...location, slug: "my-team_1" }, {}, neverAborted);
     expect(again.slug).toBe("my-team_1");
   });
 
   test("an unknown board is refused and not created", async () => {
     await using folder = await tempFolder();
     const location = { root: folder.path, databaseUrl: "", slug: "nowhere" };
-    expect(await codeOf(openBoardStore(location, {}, never))).toBe("board-not-found");
+    expect(await codeOf(openBoardStore(location, {}, neverAborted))).toBe("board-not-found");
     expect(existsSync(boardFolder(folder.path, "nowhere"))).toBe(false);
   });
 
@@ -62,7 +69,7 @@ describe("the location of a board", () => {
   ])("A1: the slug %s is refused", async (_, slug) => {
     await using folder = await tempFolder();
     const location = { root: folder.path, databaseUrl: "", slug, create: true };
-    const error = await openBoardStore(location, {}, never).catch((error: unknown) => error);
+    const error = await openBoardStore(location, {}, neverAborted).catch((error: unknown) => error);
     expect(error).toMatchObject({ code: "board-slug-invalid" });
     expect((error as AppError).message.length).toBeLessThan(200);
   });
@@ -91,7 +98,9 @@ describe("the location of a board", () => {
       prepare(path);
       const before = code === "database-unavailable" ? "" : readFileSync(path);
       expect(
-        await codeOf(openBoardStore({ root: folder.path, databaseUrl: "", slug: "default" }, {}, never)),
+        await codeOf(
+          openBoardStore({ root: folder.path, databaseUrl: "", slug: "default" }, {}, neverAborted),
+        ),
       ).toBe(code);
       if (code !== "database-unavailable") expect(readFileSync(path)).toEqual(before);
     },
@@ -103,13 +112,14 @@ describe("the location of a board", () => {
     {
       await using store = await lab.open();
       const operator = store.as({ kind: "operator", name: "o" });
-      for (let n = 0; n < 50; n++) await operator.create({ title: `n${n}`, body: "x".repeat(2_000) }, never);
+      for (let n = 0; n < 50; n++)
+        await operator.create({ title: `n${n}`, body: "x".repeat(2_000) }, neverAborted);
     }
     const bytes = readFileSync(path);
     bytes.fill(0xee, Math.floor(bytes.length * 0.7), Math.floor(bytes.length * 0.8));
     writeFileSync(path, bytes);
     await using store = await lab.open();
-    const findings = await store.check(never).catch((error: AppError) => [error.code]);
+    const findings = await store.check(neverAborted).catch((error: AppError) => [error.code]);
     expect(findings.length).toBeGreaterThan(0);
   });
 });
@@ -142,7 +152,7 @@ describe("errors of PostgreSQL", () => {
 
 describeWith("postgres", "a PostgreSQL server", ({ url }) => {
   const open = (databaseUrl: string, slug: string, create = true) =>
-    openBoardStore({ root: "/nowhere", databaseUrl, slug, create }, {}, never);
+    openBoardStore({ root: "/nowhere", databaseUrl, slug, create }, {}, neverAborted);
 
   test("an unknown board is refused and not created", async () => {
     await using lab = await openPostgresLab(url);
@@ -174,8 +184,8 @@ describeWith("postgres", "a PostgreSQL server", ({ url }) => {
     await using lab = await openPostgresLab(url);
     const reading = `${url}?options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
     await using store = await open(reading, lab.location.slug);
-    expect((await store.list({}, never)).tasks).toEqual([]);
-    const created = store.as({ kind: "operator", name: "alice" }).create({ title: "a" }, never);
+    expect((await store.list({}, neverAborted)).tasks).toEqual([]);
+    const created = store.as({ kind: "operator", name: "alice" }).create({ title: "a" }, neverAborted);
     expect(await codeOf(created)).toBe("database-unavailable");
   });
 
@@ -213,13 +223,15 @@ describeWith("postgres", "a PostgreSQL server", ({ url }) => {
     {
       await using store = await lab.open();
       const operator = store.as({ kind: "operator", name: "o" });
-      await operator.create({ title: "a" }, never);
+      await operator.create({ title: "a" }, neverAborted);
       expect((await lab.raw(`select pid ${mine}`)).length).toBeGreaterThan(0);
       await lab.raw(`select pg_terminate_backend(pid) ${mine}`);
       await expect
-        .poll(() => codeOf(operator.create({ title: "b", idempotencyKey: "b" }, never)), { timeout: 60_000 })
+        .poll(() => codeOf(operator.create({ title: "b", idempotencyKey: "b" }, neverAborted)), {
+          timeout: 60_000,
+        })
         .toBeUndefined();
-      expect(await store.check(never)).toEqual([]);
+      expect(await store.check(neverAborted)).toEqual([]);
     }
     await expect.poll(() => lab.raw(`select pid ${mine}`), { timeout: 60_000 }).toEqual([]);
   });

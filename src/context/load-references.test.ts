@@ -9,10 +9,10 @@ import {
 } from "../../test/support/tool-lab.ts";
 import { createEnvironmentFiles } from "../environments/files/environment-files.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { createFileGuards } from "../policy/guarded-files.ts";
 import { loadReferences } from "./load-references.ts";
 
-const never = new AbortController().signal;
 let testEnvironment: TestEnvironment;
 beforeAll(async () => {
   testEnvironment = await openLocalTestEnvironment();
@@ -52,7 +52,7 @@ async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate =
           notify: (sentence) => void notices.push(sentence),
           onUntrusted: (source) => void untrusted.push(source),
         },
-        never,
+        neverAborted,
       );
       return parts.map((part) => (part.type === "text" ? part.text : `<${part.mediaType}>`)).join("");
     },

@@ -13,6 +13,7 @@ import { openEnvironment } from "../environments/open-environment.ts";
 import { terminalOptions } from "../environments/options.ts";
 import { toolOutputOptions } from "../environments/tool-output-options.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { approvalsOptions } from "../policy/options.ts";
 import { createTrustedRules } from "../policy/rules/trusted-rules.ts";
 import type { ApiMode } from "../providers/routes/profiles.ts";
@@ -21,7 +22,6 @@ import { defineTool, okJson } from "../tools/define-tool.ts";
 import type { ConversationRequest } from "./conversation-request.ts";
 import { openConversation } from "./open-conversation.ts";
 
-const never = new AbortController().signal;
 const NO_LIMITS = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined };
 const say = (text: string) => ({ role: "user", parts: [{ type: "text", text }] }) as const;
 
@@ -135,11 +135,11 @@ test.each([
     let session: string | undefined;
     for (let turn = 0; turn < scale.turns; ) {
       // Like another process, a new conversation knows only the stored session.
-      await using conversation = await openConversation(testHome.request(session), never);
+      await using conversation = await openConversation(testHome.request(session), neverAborted);
       session = conversation.sessionId;
       for (const until = turn + scale.turns / 4; turn < until; turn++) {
         if (turn % 8 === 0) conversation.steer("a note");
-        for await (const event of conversation.say(say(`<turn ${turn}>`), NO_LIMITS, never)) {
+        for await (const event of conversation.say(say(`<turn ${turn}>`), NO_LIMITS, neverAborted)) {
           if (event.type === "request-sent") prefixes.push(event.prefix);
           if (event.type === "cache-broken") broken.push(event);
           if (event.type === "turn-end")
@@ -173,10 +173,10 @@ test.each([
       ],
     });
     await using testHome = await openTestHome(`${server.url}/v1`, "chat_completions", { lifetime_seconds });
-    await using conversation = await openConversation(testHome.request(undefined), never);
+    await using conversation = await openConversation(testHome.request(undefined), neverAborted);
     const runTurn = async (word: string) => {
       let result = "";
-      for await (const event of conversation.say(say(word), NO_LIMITS, never))
+      for await (const event of conversation.say(say(word), NO_LIMITS, neverAborted))
         if (event.type === "tool-end") result = event.text;
       return [...result.matchAll(/<([^>]*)>/g)].map(([, text = ""]) => text);
     };
@@ -201,13 +201,13 @@ test("D5: in a chat the model writes the title after the first answer, once, and
   await using testHome = await openTestHome(`${server.url}/v1`, "chat_completions");
   const request = testHome.request(undefined);
   const chat = { ...request, surface: { ...request.surface, titledBy: "model" as const } };
-  await using conversation = await openConversation(chat, never);
-  for await (const _ of conversation.say(say("hello there"), NO_LIMITS, never));
-  using store = await openSessionStore(request.sessionsPath, {}, never);
+  await using conversation = await openConversation(chat, neverAborted);
+  for await (const _ of conversation.say(say("hello there"), NO_LIMITS, neverAborted));
+  using store = await openSessionStore(request.sessionsPath, {}, neverAborted);
   const title = () => store.list.find(conversation.sessionId)?.title;
   await expect.poll(title).toBe("Greeting between Friends");
   expect(store.usage.ofSession(conversation.sessionId)).toMatchObject({ requests: 2, inputTokens: 9 });
-  for await (const _ of conversation.say(say("hello there again"), NO_LIMITS, never));
+  for await (const _ of conversation.say(say("hello there again"), NO_LIMITS, neverAborted));
   expect(server.requests.map(({ body }) => body.messages.length)).toEqual([2, 2, 4]);
 });
 
@@ -233,9 +233,9 @@ test("K6: the results and errors of the tools that a surface adds are masked lik
     defineTool({ ...facts, name: "kanban_list", run: () => Promise.reject(new Error(`no ${secret}`)) }),
   ];
   const withTools = { ...request, surface: { ...request.surface, tools } };
-  await using conversation = await openConversation(withTools, never);
+  await using conversation = await openConversation(withTools, neverAborted);
   const events: AgentEvent[] = [];
-  for await (const event of conversation.say(say("hello"), NO_LIMITS, never)) events.push(event);
+  for await (const event of conversation.say(say("hello"), NO_LIMITS, neverAborted)) events.push(event);
   expect(server.requests).toHaveLength(2);
   expect(JSON.stringify([events, server.requests.map(({ body }) => body)])).not.toContain(secret);
   expect(events.flatMap((event) => (event.type === "tool-end" ? [event.text] : []))).toEqual([

@@ -13,10 +13,9 @@ import {
 } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import type { AgentEvent } from "../agent/events.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
 import { loadPastTotals, withoutSummary } from "./past-totals.ts";
-
-const never = new AbortController().signal;
 
 function turn(name: string): AgentEvent[] {
   const tools = [call(`${name}-a`), call(`${name}-b`)];
@@ -34,7 +33,7 @@ function turn(name: string): AgentEvent[] {
 
 test("C43: after a compaction the totals of a session continue, and its summary does not count as a person's message", async () => {
   await using folder = await tempFolder();
-  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, neverAborted);
   const draft = store.createSession({ ...NEW_SESSION, title: "work" });
   await recordAll(store, draft, turn("one"));
   const [start, ...rest] = turn("two");

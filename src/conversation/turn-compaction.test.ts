@@ -10,10 +10,9 @@ import {
 } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { auxiliaryOptions, compressionOptions } from "../agent/options.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
 import { createCompactionParts, createSummarizers, findWindow } from "./turn-compaction.ts";
-
-const never = new AbortController().signal;
 
 function settingsOf(compression: object = {}) {
   return {
@@ -25,7 +24,7 @@ function settingsOf(compression: object = {}) {
 
 test("A8: the open items of the plan are added to a summary, the finished ones are not", async () => {
   await using folder = await tempFolder();
-  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, neverAborted);
   const draft = store.createSession(NEW_SESSION);
   const todos = [
     { id: "1", content: "read the code", status: "completed" },

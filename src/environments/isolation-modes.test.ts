@@ -1,9 +1,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { type DockerLab, never, openDockerLab, testOptions } from "../../test/support/docker.ts";
+import { type DockerLab, openDockerLab, testOptions } from "../../test/support/docker.ts";
 import { describeWith } from "../../test/support/services.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { findOpeningInUse } from "./containment.ts";
 import { collect } from "./environment.contract.ts";
 import { createEnvironmentRegistry, type EnvironmentRegistry } from "./environment-registry.ts";
@@ -45,20 +46,20 @@ describeWith("docker", "isolation of sandboxes", (service) => {
       },
     });
   const hostnameIn = async (registry: EnvironmentRegistry, request: EnvironmentRequest) => {
-    await using handle = await registry.acquire(request, never);
+    await using handle = await registry.acquire(request, neverAborted);
     return (await collect(handle, "hostname")).stdout.trim();
   };
 
   test("agent K1: an existing sandbox with a folder of the host is not isolated, although the settings no longer name the folder", async () => {
     await using lab = await openDockerLab(service);
     const settings = requestFor(lab, { isolation: "shared" }, "s", "s");
-    expect(await findOpeningInUse(settings, never)).toBeUndefined();
+    expect(await findOpeningInUse(settings, neverAborted)).toBeUndefined();
     await mkdir(settings.cwd, { recursive: true });
     const mounting = requestFor(lab, { isolation: "shared", docker_mount_cwd_to_workspace: true }, "s", "s");
     await using registry = open();
     await hostnameIn(registry, mounting);
-    expect(await findOpeningInUse(settings, never)).toContain("created with other settings");
-    expect(await findOpeningInUse(mounting, never)).toBeUndefined();
+    expect(await findOpeningInUse(settings, neverAborted)).toContain("created with other settings");
+    expect(await findOpeningInUse(mounting, neverAborted)).toBeUndefined();
   });
 
   test.each([
@@ -95,7 +96,7 @@ describeWith("docker", "isolation of sandboxes", (service) => {
     await using registry = open(ours);
     await using elsewhere = open(theirs);
     const own = requestFor(lab, { ...ephemeral, lifetime_seconds: 60 }, "s1", "main");
-    const held = await elsewhere.acquire(own, never);
+    const held = await elsewhere.acquire(own, neverAborted);
     await collect(held, "echo a > /workspace/a");
     await hostnameIn(registry, own);
     await ours.advance(120_000);

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../test/support/temp-folder.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { decide } from "./decide.ts";
 import type { Decision, DecisionRequest, Effects } from "./decision.ts";
 import { createFileGuards } from "./guarded-files.ts";
@@ -10,7 +11,6 @@ import type { OpenQuestion, Policy, PolicyState, Review } from "./policy.ts";
 import { parseRule, type Rule, type RuleEffect } from "./rules/rule.ts";
 import { createWrittenFiles } from "./written-by-session.ts";
 
-const never = new AbortController().signal;
 const TOOLS = new Set(["terminal", "process", "read_file", "write_file", "patch", "todo"]);
 const LOCAL = {
   isIsolated: false,
@@ -50,7 +50,7 @@ function request(tool: string, effects: Effects, mutates = true): DecisionReques
 }
 
 const run = (command: string, by: Policy): Promise<Decision | OpenQuestion> =>
-  decide(request("terminal", { commands: [command] }), by, never);
+  decide(request("terminal", { commands: [command] }), by, neverAborted);
 
 test.each([
   ["ls -la", "rule", "allowed"],
@@ -110,7 +110,7 @@ test("agent K10: in the local sandbox, commands that it makes harmless run unask
 
 test("agent K10: a command that leaves the local sandbox asks, together with everything that it would do outside", async () => {
   const leave = (command: string, by: Policy) =>
-    decide(request("terminal", { commands: [command], leavesSandbox: true }), by, never);
+    decide(request("terminal", { commands: [command], leavesSandbox: true }), by, neverAborted);
   const by = policy({ environment: CONTAINED });
   expect(await leave("ls", by)).toMatchObject({ question: { rule: "class:sandbox-exit" } });
   expect(await leave("systemctl stop nginx", by)).toMatchObject({
@@ -153,10 +153,10 @@ test("M3: plan mode allows only what changes nothing, in a sandbox too", async (
     expect(await run("git status && grep -rn TODO src | head", by)).toMatchObject({ verdict: "allowed" });
     for (const command of ["touch a", "echo a > b", "git commit -m x", "npm test", "curl -s example.com"])
       expect(await run(command, by), command).toMatchObject({ verdict: "denied", step: "plan-mode" });
-    expect(await decide(request("write_file", { writes: ["a"] }), by, never)).toMatchObject({
+    expect(await decide(request("write_file", { writes: ["a"] }), by, neverAborted)).toMatchObject({
       step: "plan-mode",
     });
-    expect(await decide(request("read_file", { reads: ["a"] }, false), by, never)).toMatchObject({
+    expect(await decide(request("read_file", { reads: ["a"] }, false), by, neverAborted)).toMatchObject({
       verdict: "allowed",
     });
   }
@@ -167,7 +167,9 @@ test("K1: a call that stays in an isolated sandbox runs unasked; the floor and d
   expect(await run("rm -rf src; touch a", by)).toMatchObject({ verdict: "allowed", step: "sandbox" });
   expect(await run("git push", by)).toMatchObject({ verdict: "denied", step: "deny-rule" });
   expect(await run("rm -rf /", by)).toMatchObject({ verdict: "denied", step: "hardline" });
-  expect(await decide(request("web", { hosts: ["example.com"] }), by, never)).toMatchObject({ step: "rule" });
+  expect(await decide(request("web", { hosts: ["example.com"] }), by, neverAborted)).toMatchObject({
+    step: "rule",
+  });
 });
 
 test("K1: a sandbox that was created with other settings is not isolated, whatever the current settings are", async () => {
@@ -190,14 +192,14 @@ test("K3: an ask rule of the administrator also asks with yolo and mode off", as
 test("M3: rules see tools and paths, not only shell text, and the deciding rule is named", async () => {
   const own = [rule("deny", "write(**/*.lock)"), rule("ask", "read(**/*.pem)"), rule("allow", "rm -rf src")];
   const by = policy({ own });
-  const write = (path: string) => decide(request("patch", { writes: [path] }), by, never);
+  const write = (path: string) => decide(request("patch", { writes: [path] }), by, neverAborted);
   expect(await write("package.lock")).toMatchObject({
     verdict: "denied",
     rule: "write(**/*.lock)",
     layer: "user",
   });
   expect(await write("a.ts")).toMatchObject({ verdict: "allowed" });
-  expect(await decide(request("read_file", { reads: ["a/b.pem"] }, false), by, never)).toMatchObject({
+  expect(await decide(request("read_file", { reads: ["a/b.pem"] }, false), by, neverAborted)).toMatchObject({
     question: { rule: "read(**/*.pem)" },
   });
   expect(await run("rm -rf src", by)).toMatchObject({ verdict: "allowed", rule: "rm -rf src", step: "rule" });
@@ -226,7 +228,7 @@ test.each([
 test("M3: writing the settings of Hermes is asked about, by command and by tool", async () => {
   expect(await run("echo a >> ~/.hermes/config.yaml", policy())).toHaveProperty("question");
   const write = request("write_file", { writes: ["/home/ann/.hermes/config.yaml"] });
-  expect(await decide(write, policy(), never)).toHaveProperty("question");
+  expect(await decide(write, policy(), neverAborted)).toHaveProperty("question");
 });
 
 test.each([
@@ -256,7 +258,7 @@ test("M3: the whole home of all profiles belongs to Hermes, except caches and wo
   for (const path of ["cache/a", "profiles/coder/cache/a", "boards/main/workspaces/12/a.yaml"])
     expect(await run(`touch ~/.hermes/${path}`, by), path).toMatchObject({ verdict: "allowed" });
   for (const path of [".hermes/rules.yaml", "/etc/hermes/rules.yaml", "/home/ann/.hermes/board.sqlite"])
-    expect(await decide(request("write_file", { writes: [path] }), by, never)).toMatchObject({
+    expect(await decide(request("write_file", { writes: [path] }), by, neverAborted)).toMatchObject({
       question: { rule: "class:agent-settings-write" },
     });
 });
@@ -276,8 +278,8 @@ test("M3: a link does not hide which file is used", async () => {
   expect(await run("echo a >> x/config.yaml", by)).toMatchObject(question);
   expect(await run("echo a >> /data/ann/.hermes/config.yaml", by)).toMatchObject(question);
   const write = request("write_file", { writes: ["x/config.yaml"] });
-  expect(await decide(write, by, never)).toMatchObject(question);
-  expect(await decide(request("read_file", { reads: ["k"] }, false), by, never)).toMatchObject({
+  expect(await decide(write, by, neverAborted)).toMatchObject(question);
+  expect(await decide(request("read_file", { reads: ["k"] }, false), by, neverAborted)).toMatchObject({
     step: "deny-rule",
   });
   expect(await run("cat k", by)).toMatchObject({ step: "deny-rule" });
@@ -330,7 +332,7 @@ test("M3: relative paths in rules start at the workspace, wherever the shell is"
     cwd: () => "/home/ann/project/infra",
   });
   expect(await run("touch main.tf", by)).toMatchObject({ step: "deny-rule" });
-  expect(await decide(request("patch", { writes: ["main.tf"] }), by, never)).toMatchObject({
+  expect(await decide(request("patch", { writes: ["main.tf"] }), by, neverAborted)).toMatchObject({
     step: "deny-rule",
   });
 });
@@ -343,7 +345,7 @@ test("M3: an allow rule for files does not allow a command that uses such a file
 
 test("a command is checked in the folder that its call names", async () => {
   const inFolder = (cwd: string) =>
-    decide(request("terminal", { commands: ["rm -rf ."], cwd }), policy(), never);
+    decide(request("terminal", { commands: ["rm -rf ."], cwd }), policy(), neverAborted);
   expect(await inFolder("..")).toMatchObject({ verdict: "denied", step: "hardline" });
   expect(await inFolder("sub")).toHaveProperty("question");
 });
@@ -431,7 +433,7 @@ async function openWritingSession(past: readonly string[] = []) {
     by,
     /** Decides about a call that writes a file, and writes the file. */
     async write(name: string, content: string): Promise<void> {
-      await decide(request("write_file", { writes: [name] }), by, never);
+      await decide(request("write_file", { writes: [name] }), by, neverAborted);
       await writeFile(join(folder.path, name), content);
     },
     asks: async (command: string): Promise<boolean> => "question" in (await run(command, by)),

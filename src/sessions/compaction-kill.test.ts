@@ -5,10 +5,10 @@ import { requireValidHistory } from "../../test/support/compaction-lab.ts";
 import { scale } from "../../test/support/scale.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { loadSqlite } from "../lib/sqlite/sqlite.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { openSessionStore } from "./session-store.ts";
 
 const CHILD = new URL("../../test/support/compaction-child.ts", import.meta.url);
-const never = new AbortController().signal;
 
 test(`M1: a process killed ${scale.killMoments / 2} times around its compactions loses nothing and compacts nothing twice`, {
   timeout: 1_200_000,
@@ -22,7 +22,7 @@ test(`M1: a process killed ${scale.killMoments / 2} times around its compactions
     await child.next(); // a summary is being written
     await sleep(Math.random() * 60); // before, during or after the commit of the compaction
     await child.kill();
-    using store = await openSessionStore(path, {}, never);
+    using store = await openSessionStore(path, {}, neverAborted);
     const { messages, compaction, openTurn } = store.loadSession(sessionId);
     const pending = new Set(openTurn?.pendingCalls.map(({ call }) => call.callId));
     requireValidHistory(messages, pending);
@@ -40,7 +40,7 @@ test(`M1: a process killed ${scale.killMoments / 2} times around its compactions
   await using last = startChild(CHILD, "talk-forever", { path, sessionId });
   for (let started = 0; started < 3; started++) await last.next();
   await last.kill();
-  using store = await openSessionStore(path, {}, never);
+  using store = await openSessionStore(path, {}, neverAborted);
   expect(await store.checkIntegrity()).toEqual([]);
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path, { readonly: true });

@@ -12,19 +12,19 @@ import { tempFolder } from "../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { loadSqlite } from "../lib/sqlite/sqlite.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { openSessionStore } from "./session-store.ts";
 
-const never = new AbortController().signal;
-const own = await readOwnIdentity(never);
+const own = await readOwnIdentity(neverAborted);
 
 test("D4: old sessions whose last turn has ended can be pruned, by source, and archived ones on request", async () => {
   await using folder = await tempFolder();
   const clock = new TurnableClock();
-  using store = await openSessionStore(folder.file("s.sqlite"), { clock }, never);
+  using store = await openSessionStore(folder.file("s.sqlite"), { clock }, neverAborted);
   const ended = await converse(store, "zebra", "yes");
   const oneshot = await converse(store, "zebra", "yes", { source: "oneshot" });
   const archived = await converse(store, "zebra", "yes");
-  await store.history().setArchived(archived, true, own, never);
+  await store.history().setArchived(archived, true, own, neverAborted);
   const open = store.createSession(NEW_SESSION);
   await recordAll(store, open, [turnStart("t1", "crashed here")]);
   await clock.advance(1_000);
@@ -41,10 +41,10 @@ test("D4: old sessions whose last turn has ended can be pruned, by source, and a
   expect(prunable([])).not.toContain(recent);
 
   await recordAll(store, ended, [turnStart("t2", "used again"), assistant("yes"), turnEnd("t2")]);
-  await expect(store.deleteSession(ended, own, never, before)).rejects.toMatchObject({
+  await expect(store.deleteSession(ended, own, neverAborted, before)).rejects.toMatchObject({
     code: "session-busy",
   });
-  expect(await store.deleteSession(oneshot, own, never, before)).toMatchObject({ ids: [oneshot] });
+  expect(await store.deleteSession(oneshot, own, neverAborted, before)).toMatchObject({ ids: [oneshot] });
 });
 
 test.each(["a new file", "a file of an earlier version"])(
@@ -54,7 +54,7 @@ test.each(["a new file", "a file of an earlier version"])(
     const path = folder.file("s.sqlite");
     let kept = "";
     {
-      using store = await openSessionStore(path, {}, never);
+      using store = await openSessionStore(path, {}, neverAborted);
       kept = await converse(store, "stay here", "yes");
       const large = await converse(store, "large", "x".repeat(5_000_000));
       if (kind !== "a new file") {
@@ -64,13 +64,13 @@ test.each(["a new file", "a file of an earlier version"])(
         raw.exec("VACUUM");
         raw.close();
       }
-      await store.deleteSession(large, own, never);
-      expect(await store.releaseSpace(never)).toBe(true);
+      await store.deleteSession(large, own, neverAborted);
+      expect(await store.releaseSpace(neverAborted)).toBe(true);
       expect(await store.checkIntegrity()).toEqual([]);
     }
     expect(statSync(path).size).toBeLessThan(1_000_000);
-    using store = await openSessionStore(path, {}, never);
+    using store = await openSessionStore(path, {}, neverAborted);
     expect(store.loadSession(kept).messages).toHaveLength(3);
-    expect(await store.search({ text: "stay", limit: 1, order: "best" }, never)).toHaveLength(1);
+    expect(await store.search({ text: "stay", limit: 1, order: "best" }, neverAborted)).toHaveLength(1);
   },
 );

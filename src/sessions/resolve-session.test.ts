@@ -3,15 +3,14 @@ import { converse, recordAll, turnEnd, turnStart } from "../../test/support/sess
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { resolveSession, type SessionChoice } from "./resolve-session.ts";
 import { openSessionStore } from "./session-store.ts";
-
-const never = new AbortController().signal;
 
 async function openLab() {
   const folder = await tempFolder();
   const clock = new TurnableClock();
-  const store = await openSessionStore(folder.file("s.sqlite"), { clock }, never);
+  const store = await openSessionStore(folder.file("s.sqlite"), { clock }, neverAborted);
   return {
     store,
     clock,
@@ -87,7 +86,7 @@ test("M5: a title selects the session with exactly this title, never one that on
   expect(lab.store.list.find(second)?.title).toBe("plan #2");
   expect(lab.resolve({ continue: "plan" })).toBe(first);
   expect(lab.resolve({ resume: "PLAN #2" })).toBe(second);
-  await lab.store.list.rename(first, "other", never);
+  await lab.store.list.rename(first, "other", neverAborted);
   expect(() => lab.resolve({ continue: "plan" })).toThrow(
     expect.objectContaining({ code: "session-not-found" }),
   );
@@ -97,7 +96,7 @@ test("D4: an archived session is never the latest one; a new message restores it
   await using lab = await openLab();
   const first = await lab.add();
   const second = await lab.add({ title: "done" });
-  await lab.store.history().setArchived(second, true, await readOwnIdentity(never), never);
+  await lab.store.history().setArchived(second, true, await readOwnIdentity(neverAborted), neverAborted);
   expect(lab.resolve({ continue: true })).toBe(first);
   expect(lab.resolve({ resume: "done" })).toBe(second);
   expect(lab.store.list.list({ archived: true, limit: 9 }).map(({ id }) => id)).toEqual([second]);
@@ -111,19 +110,21 @@ test("D: a title is one visible line of at most 100 characters that no other ses
   const first = await lab.add();
   const second = await lab.add();
   const { list } = lab.store;
-  expect(await list.rename(first, " a\u202e \u200bb\n\tc\u0007 ", never)).toBe("a b c");
-  expect(await list.rename(first, "x".repeat(99) + "😀".repeat(9), never)).toBe("x".repeat(99));
-  await expect(list.rename(first, "\u200b\n", never)).rejects.toMatchObject({
+  expect(await list.rename(first, " a\u202e \u200bb\n\tc\u0007 ", neverAborted)).toBe("a b c");
+  expect(await list.rename(first, "x".repeat(99) + "😀".repeat(9), neverAborted)).toBe("x".repeat(99));
+  await expect(list.rename(first, "\u200b\n", neverAborted)).rejects.toMatchObject({
     code: "session-title-invalid",
   });
-  await list.rename(first, "Plan", never);
-  await list.rename(first, "Plan", never);
-  await expect(list.rename(second, "plan", never)).rejects.toMatchObject({
+  await list.rename(first, "Plan", neverAborted);
+  await list.rename(first, "Plan", neverAborted);
+  await expect(list.rename(second, "plan", neverAborted)).rejects.toMatchObject({
     code: "session-title-taken",
     message: expect.stringContaining(first),
   });
-  await expect(list.rename("nowhere", "b", never)).rejects.toMatchObject({ code: "session-not-found" });
-  expect(await list.suggestTitle(first, "better", never)).toBe(false); // the user's title is kept
-  expect(await list.suggestTitle(second, "plan", never)).toBe(true);
+  await expect(list.rename("nowhere", "b", neverAborted)).rejects.toMatchObject({
+    code: "session-not-found",
+  });
+  expect(await list.suggestTitle(first, "better", neverAborted)).toBe(false); // the user's title is kept
+  expect(await list.suggestTitle(second, "plan", neverAborted)).toBe(true);
   expect(list.find(second)?.title).toBe("plan #2");
 });

@@ -5,17 +5,17 @@ import type { NewApproval } from "../approvals/approval.ts";
 import { awaitAnswer } from "../approvals/await-answer.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { systemClock } from "../lib/time/clock.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { openSessionStore, type SessionStore } from "./session-store.ts";
 
-const never = new AbortController().signal;
-const identity = await readOwnIdentity(never);
+const identity = await readOwnIdentity(neverAborted);
 
 /** A profile with one session, opened by two processes. */
 async function openTwo() {
   const folder = await tempFolder();
   const path = folder.file("sessions.sqlite");
-  const one = await openSessionStore(path, {}, never);
-  const other = await openSessionStore(path, {}, never);
+  const one = await openSessionStore(path, {}, neverAborted);
+  const other = await openSessionStore(path, {}, neverAborted);
   const draft = one.createSession(NEW_SESSION);
   await recordAll(one, draft, [turnStart("t1", "hello")]);
   return {
@@ -47,14 +47,19 @@ function question(sessionId: string, more: Partial<NewApproval> = {}): NewApprov
 }
 
 const ask = (store: SessionStore, sessionId: string, more: Partial<NewApproval> = {}) =>
-  store.approvals.ask(question(sessionId, more), identity, never);
+  store.approvals.ask(question(sessionId, more), identity, neverAborted);
 
 test("K2: an answer from another process reaches the process that waits", async () => {
   await using two = await openTwo();
   const asked = await ask(two.one, two.sessionId);
   expect(two.other.approvals.waiting()).toMatchObject([{ id: asked.id, summary: "git push" }]);
-  const waiting = awaitAnswer(two.one.approvals, asked, { clock: systemClock, keepAfterAbort: false }, never);
-  await two.other.approvals.answer(asked.id, { verdict: "approved", by: "ann" }, never);
+  const waiting = awaitAnswer(
+    two.one.approvals,
+    asked,
+    { clock: systemClock, keepAfterAbort: false },
+    neverAborted,
+  );
+  await two.other.approvals.answer(asked.id, { verdict: "approved", by: "ann" }, neverAborted);
   expect(await waiting).toMatchObject({ state: "approved", scope: "once", answeredBy: "ann" });
   expect(two.other.approvals.waiting()).toEqual([]);
 });
@@ -67,7 +72,7 @@ test("K2: exactly one of several simultaneous answers is accepted, and the other
       (index % 2 === 0 ? two.one : two.other).approvals.answer(
         id,
         { verdict: index % 2 === 0 ? "approved" : "denied", by: `person-${index}` },
-        never,
+        neverAborted,
       ),
     ),
   );
@@ -81,10 +86,10 @@ test("K2: an unanswered question expires, and a late answer is refused", async (
   await using two = await openTwo();
   const asked = await ask(two.one, two.sessionId, { timeoutMs: 0 });
   await expect(
-    two.other.approvals.answer(asked.id, { verdict: "approved", by: "ann" }, never),
+    two.other.approvals.answer(asked.id, { verdict: "approved", by: "ann" }, neverAborted),
   ).rejects.toThrow(/expired at/);
   expect(
-    await awaitAnswer(two.one.approvals, asked, { clock: systemClock, keepAfterAbort: false }, never),
+    await awaitAnswer(two.one.approvals, asked, { clock: systemClock, keepAfterAbort: false }, neverAborted),
   ).toMatchObject({ state: "expired" });
   expect(two.one.approvals.waiting()).toEqual([]);
 });
@@ -100,7 +105,7 @@ test("K2: a stopped turn withdraws its question", async () => {
   );
   expect(stopped.state).toBe("withdrawn");
   await expect(
-    two.other.approvals.answer(asked.id, { verdict: "approved", by: "ann" }, never),
+    two.other.approvals.answer(asked.id, { verdict: "approved", by: "ann" }, neverAborted),
   ).rejects.toThrow(/already withdrawn/);
 });
 
@@ -115,20 +120,20 @@ test("K2: the same call asked again after a crash is the same question", async (
 test("K2: an approval that was not used before its process exited is used by exactly one later call", async () => {
   await using two = await openTwo();
   const { id } = await ask(two.one, two.sessionId);
-  await two.other.approvals.answer(id, { verdict: "approved", by: "ann" }, never);
+  await two.other.approvals.answer(id, { verdict: "approved", by: "ann" }, neverAborted);
   const grants = await Promise.all([
-    two.one.approvals.useGrant(two.sessionId, "h1", never),
-    two.other.approvals.useGrant(two.sessionId, "h1", never),
+    two.one.approvals.useGrant(two.sessionId, "h1", neverAborted),
+    two.other.approvals.useGrant(two.sessionId, "h1", neverAborted),
   ]);
   expect(grants.filter((one) => one !== undefined)).toHaveLength(1);
-  expect(await two.one.approvals.useGrant(two.sessionId, "h1", never)).toBeUndefined();
-  expect(await two.one.approvals.use(id, never)).toBe(false);
+  expect(await two.one.approvals.useGrant(two.sessionId, "h1", neverAborted)).toBeUndefined();
+  expect(await two.one.approvals.use(id, neverAborted)).toBe(false);
 });
 
 test("K3: an answer for the session is remembered as a rule of that session", async () => {
   await using two = await openTwo();
   const { id } = await ask(two.one, two.sessionId);
-  await two.other.approvals.answer(id, { verdict: "approved", scope: "session", by: "ann" }, never);
+  await two.other.approvals.answer(id, { verdict: "approved", scope: "session", by: "ann" }, neverAborted);
   expect(two.one.approvals.rememberedRules(two.sessionId)).toEqual(["git push*"]);
 });
 

@@ -15,18 +15,18 @@ import {
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { loadSqlite } from "../lib/sqlite/sqlite.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { textOf } from "../providers/message.ts";
 import { openSessionStore, type SessionStore } from "./session-store.ts";
 import type { TurnTimes } from "./session-turn.ts";
 
-const never = new AbortController().signal;
-const own = await readOwnIdentity(never);
+const own = await readOwnIdentity(neverAborted);
 const CHILD = new URL("../../test/support/sessions-child.ts", import.meta.url);
 
 async function openLab(options: { times?: TurnTimes } = {}) {
   const folder = await tempFolder();
   const path = folder.file("s.sqlite");
-  const store = await openSessionStore(path, options, never);
+  const store = await openSessionStore(path, options, neverAborted);
   return {
     path,
     store,
@@ -77,39 +77,40 @@ test("D2: an undone turn leaves the history and its expected prefix, stays searc
   await using lab = await openLab();
   const id = await twoTurns(lab.store);
   expect(lab.store.loadSession(id).prefix).toEqual(["one-1", "one-2", "two-1", "two-2"]);
-  expect(await lab.undo(id, 1, own, never)).toEqual({ turns: ["two"] });
+  expect(await lab.undo(id, 1, own, neverAborted)).toEqual({ turns: ["two"] });
   expect(lab.texts(id)).toEqual(ONE);
   expect(lab.store.loadSession(id).prefix).toEqual(["one-1", "one-2"]);
   expect(lab.store.list.describe(lab.store.loadSession(id).session, String).messages).toBe(5);
   const entries = lab.readTranscript(id);
   expect(entries.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, ...TWO.map(() => undefined)]);
-  const found = await lab.store.search({ text: "answer two", limit: 5, order: "best" }, never);
+  const found = await lab.store.search({ text: "answer two", limit: 5, order: "best" }, neverAborted);
   expect(found).toMatchObject([{ session: { id } }]);
   expect(lab.store.usage.ofSession(id).requests).toBe(4); // it was paid
 
-  expect(await lab.redo(id, own, never)).toEqual({ turns: ["two"] });
+  expect(await lab.redo(id, own, neverAborted)).toEqual({ turns: ["two"] });
   expect(lab.texts(id)).toEqual([...ONE, ...TWO]);
-  await expect(lab.redo(id, own, never)).rejects.toMatchObject({ code: "turn-not-found" });
-  await expect(lab.undo(id, 3, own, never)).rejects.toMatchObject({
+  await expect(lab.redo(id, own, neverAborted)).rejects.toMatchObject({ code: "turn-not-found" });
+  await expect(lab.undo(id, 3, own, neverAborted)).rejects.toMatchObject({
     code: "turn-not-found",
     message: expect.stringContaining("only 2 turns"),
   });
-  expect(await lab.undo(id, 2, own, never)).toEqual({ turns: ["one", "two"] });
+  expect(await lab.undo(id, 2, own, neverAborted)).toEqual({ turns: ["one", "two"] });
   expect(lab.texts(id)).toEqual([]);
-  expect(await lab.redo(id, own, never)).toEqual({ turns: ["one", "two"] });
-  for (const turn of ["two", "one"]) expect(await lab.undo(id, 1, own, never)).toEqual({ turns: [turn] });
-  for (const turn of ["one", "two"]) expect(await lab.redo(id, own, never)).toEqual({ turns: [turn] });
+  expect(await lab.redo(id, own, neverAborted)).toEqual({ turns: ["one", "two"] });
+  for (const turn of ["two", "one"])
+    expect(await lab.undo(id, 1, own, neverAborted)).toEqual({ turns: [turn] });
+  for (const turn of ["one", "two"]) expect(await lab.redo(id, own, neverAborted)).toEqual({ turns: [turn] });
   expect(lab.texts(id)).toEqual([...ONE, ...TWO]);
 });
 
 test("D2: after an undo the model may reuse its call ids, and a replaced turn cannot be restored", async () => {
   await using lab = await openLab();
   const id = await twoTurns(lab.store);
-  await lab.undo(id, 1, own, never);
+  await lab.undo(id, 1, own, neverAborted);
   await recordAll(lab.store, id, turnWithCalls("three", ["c"], ["one-1", "one-2"]));
   expect(lab.texts(id)).toEqual([...ONE, "ask three", "looking", "result c", "answer three"]);
   expect(lab.store.loadSession(id).prefix).toEqual(["one-1", "one-2", "three-1", "three-2"]);
-  await expect(lab.redo(id, own, never)).rejects.toMatchObject({ code: "turn-not-found" });
+  await expect(lab.redo(id, own, neverAborted)).rejects.toMatchObject({ code: "turn-not-found" });
   expect(await lab.store.checkIntegrity()).toEqual([]);
 });
 
@@ -123,7 +124,7 @@ test("D2: a turn that a crash left open can be undone, and its calls get a resul
     { type: "tools-start", calls: [call("x")] },
   ]);
   expect(lab.store.loadSession(id).openTurn?.pendingCalls).toHaveLength(2);
-  await lab.undo(id, 1, own, never);
+  await lab.undo(id, 1, own, neverAborted);
   expect(lab.store.loadSession(id).openTurn).toBeUndefined();
   expect(lab.texts(id)).toEqual([...ONE, ...TWO]);
   await recordAll(lab.store, id, turnWithCalls("next", ["x", "y"]));
@@ -139,7 +140,7 @@ test.each([
 ])("D2: a branch at message $at keeps complete calls and can be continued", async ({ at, kept }) => {
   await using lab = await openLab();
   const parent = await twoTurns(lab.store);
-  const branch = await lab.branch(parent, { at }, own, never);
+  const branch = await lab.branch(parent, { at }, own, neverAborted);
   expect(lab.texts(branch.id)).toEqual(kept);
   const { session, openTurn } = lab.store.loadSession(branch.id);
   expect(session).toMatchObject({ ...NEW_SESSION, title: "work #2", parent, parentLink: "branch" });
@@ -154,7 +155,9 @@ test("D2: a branch before the first answer, or at a number that does not exist, 
   await using lab = await openLab();
   const id = await twoTurns(lab.store);
   for (const at of [1, 99])
-    await expect(lab.branch(id, { at }, own, never)).rejects.toMatchObject({ code: "message-not-found" });
+    await expect(lab.branch(id, { at }, own, neverAborted)).rejects.toMatchObject({
+      code: "message-not-found",
+    });
   expect(lab.store.list.list({ limit: 9 })).toHaveLength(1);
 });
 
@@ -166,7 +169,7 @@ test("D2: a branch of a crashed session ends before the calls without a result",
     assistant("", [call("x"), call("y")]),
     toolEnd("x", "?"),
   ]);
-  const branch = await lab.branch(id, { title: "Other way" }, own, never);
+  const branch = await lab.branch(id, { title: "Other way" }, own, neverAborted);
   expect(lab.texts(branch.id)).toEqual([...ONE, ...TWO]);
   expect(lab.store.list.find(branch.id)?.title).toBe("Other way");
 });
@@ -174,13 +177,13 @@ test("D2: a branch of a crashed session ends before the calls without a result",
 test("D2: a branch survives its parent, and a search finds shared text once", async () => {
   await using lab = await openLab();
   const parent = await twoTurns(lab.store);
-  const branch = await lab.branch(parent, { at: 5 }, own, never);
+  const branch = await lab.branch(parent, { at: 5 }, own, neverAborted);
   const search = async () =>
-    (await lab.store.search({ text: "answer one", limit: 9, order: "best" }, never)).map(
+    (await lab.store.search({ text: "answer one", limit: 9, order: "best" }, neverAborted)).map(
       ({ session }) => session.id,
     );
   expect(await search()).toEqual([parent]);
-  await lab.store.deleteSession(parent, own, never);
+  await lab.store.deleteSession(parent, own, neverAborted);
   expect(await search()).toEqual([branch.id]);
   expect(lab.texts(branch.id)).toEqual(ONE);
   expect(lab.store.loadSession(branch.id).session).toMatchObject({ parent: undefined, parentLink: "branch" });
@@ -193,10 +196,10 @@ test("D2: while a turn runs in another process, its session can be neither undon
   await using child = startChild(CHILD, "hold", { path: lab.path, id });
   await child.next();
   const busy = { code: "session-busy", message: expect.stringContaining(String(child.pid)) };
-  await expect(lab.undo(id, 1, own, never)).rejects.toMatchObject(busy);
-  await expect(lab.redo(id, own, never)).rejects.toMatchObject(busy);
-  await expect(lab.branch(id, {}, own, never)).rejects.toMatchObject(busy);
-  await expect(lab.setArchived(id, true, own, never)).rejects.toMatchObject(busy);
+  await expect(lab.undo(id, 1, own, neverAborted)).rejects.toMatchObject(busy);
+  await expect(lab.redo(id, own, neverAborted)).rejects.toMatchObject(busy);
+  await expect(lab.branch(id, {}, own, neverAborted)).rejects.toMatchObject(busy);
+  await expect(lab.setArchived(id, true, own, neverAborted)).rejects.toMatchObject(busy);
   expect(lab.store.list.find(id)?.archivedAt).toBeUndefined();
 });
 
@@ -204,9 +207,9 @@ test("D2: the family of a session is its ancestors and all their descendants", a
   await using lab = await openLab();
   const root = await twoTurns(lab.store);
   await converse(lab.store, "alone", "yes");
-  const first = await lab.branch(root, { at: 5 }, own, never);
-  const second = await lab.branch(first.id, {}, own, never);
-  const third = await lab.branch(root, {}, own, never);
+  const first = await lab.branch(root, { at: 5 }, own, neverAborted);
+  const second = await lab.branch(first.id, {}, own, neverAborted);
+  const third = await lab.branch(root, {}, own, neverAborted);
   const ids = [root, first.id, second.id, third.id];
   for (const id of ids) expect(lab.store.list.family(id).map((one) => one.id)).toEqual(ids);
   expect(lab.store.list.families().map(({ id, turns }) => [id, turns])).toEqual([
@@ -233,12 +236,12 @@ test("M5: a damaged message is replaced by one sentence, and the rest of the ses
   const { damagedMessages, session } = lab.store.loadSession(id);
   expect(damagedMessages).toBe(4);
   expect(lab.store.list.describe(session, String).opening).toBe("");
-  expect(await lab.store.search({ text: "two", limit: 9, order: "best" }, never)).toHaveLength(1);
+  expect(await lab.store.search({ text: "two", limit: 9, order: "best" }, neverAborted)).toHaveLength(1);
   expect(lab.readTranscript(id).filter(({ isDamaged }) => isDamaged)).toHaveLength(4);
-  const branch = await lab.branch(id, {}, own, never);
+  const branch = await lab.branch(id, {}, own, neverAborted);
   expect(lab.texts(branch.id)).toEqual(lab.texts(id));
   await recordAll(lab.store, id, turnWithCalls("three", ["d"]));
-  await lab.undo(id, 3, own, never);
+  await lab.undo(id, 3, own, neverAborted);
   expect(lab.texts(id)).toEqual([]);
 });
 

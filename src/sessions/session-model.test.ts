@@ -11,10 +11,10 @@ import {
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import type { AgentEvent, ToolOutcome } from "../agent/events.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import type { AssistantMessage, Message, UserMessage } from "../providers/message.ts";
 import { openSessionStore } from "./session-store.ts";
 
-const never = new AbortController().signal;
 const text = fc.string({ unit: "binary", maxLength: 30 });
 const vendor = fc.option(
   fc
@@ -114,15 +114,15 @@ function play(script: typeof turns extends fc.Arbitrary<infer Value> ? Value : n
 test("any valid conversation loads as a reference model predicts, from the same and from another store", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
-  using store = await openSessionStore(path, {}, never);
-  using other = await openSessionStore(path, {}, never);
-  const own = await readOwnIdentity(never);
+  using store = await openSessionStore(path, {}, neverAborted);
+  using other = await openSessionStore(path, {}, neverAborted);
+  const own = await readOwnIdentity(neverAborted);
   await fc.assert(
     fc.asyncProperty(turns, async (script) => {
       const { events, messages, prefix, open } = play(script);
       const draft = store.createSession(NEW_SESSION);
-      await using turn = await store.acquireTurn(draft, own, never);
-      for (const event of events) await turn.record(event, never);
+      await using turn = await store.acquireTurn(draft, own, neverAborted);
+      for (const event of events) await turn.record(event, neverAborted);
       for (const reader of [store, other]) {
         const loaded = reader.loadSession(draft.id);
         expect(JSON.stringify(loaded.messages)).toBe(JSON.stringify(messages));

@@ -6,13 +6,14 @@ import { assistant, converse, turnEnd, turnStart } from "../../test/support/sess
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { loadSqlite } from "../lib/sqlite/sqlite.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import type { Message } from "../providers/message.ts";
 import { toolCallsOf } from "../providers/message.ts";
 import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
 
 const CHILD = new URL("../../test/support/sessions-child.ts", import.meta.url);
-const never = new AbortController().signal;
-const open = (path: string, options: SessionStoreOptions = {}) => openSessionStore(path, options, never);
+const open = (path: string, options: SessionStoreOptions = {}) =>
+  openSessionStore(path, options, neverAborted);
 
 /** Throws unless each call has at most one result, right after its message and in order. */
 function requireValid(messages: readonly Message[], pending: ReadonlySet<string>): void {
@@ -91,15 +92,15 @@ test("A1: a second process on one session is refused with the holder's pid; afte
   const id = await converse(store, "hello", "hi");
   await using child = startChild(CHILD, "hold", { path, id });
   await child.next();
-  const own = await readOwnIdentity(never);
-  await expect(store.acquireTurn(id, own, never)).rejects.toMatchObject({
+  const own = await readOwnIdentity(neverAborted);
+  await expect(store.acquireTurn(id, own, neverAborted)).rejects.toMatchObject({
     code: "session-busy",
     message: expect.stringMatching(new RegExp(`process ${child.pid} on this machine since \\d\\d:\\d\\d`)),
   });
   await child.kill();
-  await using turn = await store.acquireTurn(id, own, never);
+  await using turn = await store.acquireTurn(id, own, neverAborted);
   expect(store.loadSession(id).openTurn?.turnId).toBe("held");
-  await turn.record(turnEnd("held"), never);
+  await turn.record(turnEnd("held"), neverAborted);
 });
 
 test("a replaced holder can no longer write, and its lost signal aborts", async () => {
@@ -107,21 +108,21 @@ test("a replaced holder can no longer write, and its lost signal aborts", async 
   const path = folder.file("s.sqlite");
   using store = await open(path, { times: { leaseMs: 30_000, renewEveryMs: 20 } });
   const id = await converse(store, "hello", "hi");
-  const own = await readOwnIdentity(never);
-  await using turn = await store.acquireTurn(id, own, never);
-  await turn.record(turnStart("t2", "more"), never);
+  const own = await readOwnIdentity(neverAborted);
+  await using turn = await store.acquireTurn(id, own, neverAborted);
+  await turn.record(turnStart("t2", "more"), neverAborted);
   // The same state as after a process that slept longer than its lease.
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path);
   raw.prepare("update lease set expires_at = 0, ttl_ms = 1").run();
   raw.close();
   using other = await open(path);
-  const successor = await takeOver(() => other.acquireTurn(id, { ...own, startTime: "other" }, never));
-  await expect(turn.record(assistant("late"), never)).rejects.toMatchObject({ code: "session-lost" });
+  const successor = await takeOver(() => other.acquireTurn(id, { ...own, startTime: "other" }, neverAborted));
+  await expect(turn.record(assistant("late"), neverAborted)).rejects.toMatchObject({ code: "session-lost" });
   await expect.poll(() => turn.lost.aborted).toBe(true);
   expect(turn.lost.reason).toMatchObject({ code: "session-lost" });
-  await successor.record(assistant("mine"), never);
-  await successor.record(turnEnd("t2"), never);
+  await successor.record(assistant("mine"), neverAborted);
+  await successor.record(turnEnd("t2"), neverAborted);
   expect(store.loadSession(id).messages.at(-1)).toMatchObject({ parts: [{ text: "mine" }] });
   await successor[Symbol.asyncDispose]();
 });
@@ -143,12 +144,12 @@ test("a lease is renewed while it is held and released at the end", async () => 
   const path = folder.file("s.sqlite");
   using store = await open(path, { times: { leaseMs: 300, renewEveryMs: 30 } });
   const id = await converse(store, "hello", "hi");
-  const own = await readOwnIdentity(never);
+  const own = await readOwnIdentity(neverAborted);
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path, { readonly: true });
   const expiry = () => raw.prepare("select expires_at from lease").pluck().get() as number | undefined;
   {
-    await using turn = await store.acquireTurn(id, own, never);
+    await using turn = await store.acquireTurn(id, own, neverAborted);
     const first = expiry() ?? 0;
     await expect.poll(expiry, { timeout: 150_000 }).toBeGreaterThan(first + 300);
     expect(turn.lost.aborted).toBe(false);

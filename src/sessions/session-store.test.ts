@@ -20,6 +20,7 @@ import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { openDatabase } from "../lib/sqlite/database.ts";
 import { loadSqlite } from "../lib/sqlite/sqlite.ts";
 import { systemClock } from "../lib/time/clock.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import type { AssistantMessage } from "../providers/message.ts";
 import { LOAD_SQL } from "./load-session.ts";
 import { COMPACTION_SQL } from "./rows/compaction-rows.ts";
@@ -30,18 +31,18 @@ import { LIST_SQL } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
 import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
 
-const never = new AbortController().signal;
-const open = (path: string, options: SessionStoreOptions = {}) => openSessionStore(path, options, never);
+const open = (path: string, options: SessionStoreOptions = {}) =>
+  openSessionStore(path, options, neverAborted);
 
 test("M5: a session is stored together with its first message", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);
   expect(draft.id).toMatch(/^\d{8}_\d{6}_[0-9a-f]{6}$/);
-  await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
+  await using turn = await store.acquireTurn(draft, await readOwnIdentity(neverAborted), neverAborted);
   expect(() => store.loadSession(draft.id)).toThrow("There is no session");
   expect(store.list.list({ limit: 10 })).toEqual([]);
-  await turn.record(turnStart("t1", "hello"), never);
+  await turn.record(turnStart("t1", "hello"), neverAborted);
   const loaded = store.loadSession(draft.id);
   expect(loaded.session).toMatchObject({ ...NEW_SESSION, id: draft.id });
   expect(loaded.messages).toEqual([{ role: "system", text: "You help." }, user("hello")]);
@@ -54,11 +55,11 @@ test("after the file was removed or replaced, further events are refused instead
   for (const isReplaced of [false, true]) {
     using store = await open(path);
     const draft = store.createSession(NEW_SESSION);
-    await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
-    await turn.record(turnStart("t1", "hello"), never);
+    await using turn = await store.acquireTurn(draft, await readOwnIdentity(neverAborted), neverAborted);
+    await turn.record(turnStart("t1", "hello"), neverAborted);
     for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix);
     if (isReplaced) (await open(path))[Symbol.dispose]();
-    await expect(turn.record(assistant("hi"), never)).rejects.toMatchObject({ code: "session-gone" });
+    await expect(turn.record(assistant("hi"), neverAborted)).rejects.toMatchObject({ code: "session-gone" });
   }
 });
 
@@ -70,10 +71,10 @@ test("a moved file still receives the events of the running turn", async () => {
     using store = await open(path);
     const draft = store.createSession(NEW_SESSION);
     id = draft.id;
-    await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
-    await turn.record(turnStart("t1", "hello"), never);
+    await using turn = await store.acquireTurn(draft, await readOwnIdentity(neverAborted), neverAborted);
+    await turn.record(turnStart("t1", "hello"), neverAborted);
     for (const suffix of ["", "-wal", "-shm"]) renameSync(path + suffix, moved + suffix);
-    await turn.record(assistant("hi"), never);
+    await turn.record(assistant("hi"), neverAborted);
   }
   using store = await open(moved);
   expect(store.loadSession(id).messages).toHaveLength(3); // including the system message
@@ -182,32 +183,32 @@ test("an event that contradicts the transcript is refused and changes nothing", 
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);
-  await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
+  await using turn = await store.acquireTurn(draft, await readOwnIdentity(neverAborted), neverAborted);
   const refuse = async (event: Parameters<typeof turn.record>[0], why: RegExp) => {
     const before = JSON.stringify(store.loadSession(draft.id).messages);
-    await expect(turn.record(event, never)).rejects.toMatchObject({
+    await expect(turn.record(event, neverAborted)).rejects.toMatchObject({
       code: "session-event-refused",
       message: expect.stringMatching(why),
     });
     expect(JSON.stringify(store.loadSession(draft.id).messages)).toBe(before);
   };
-  await turn.record(turnStart("t1", "go"), never);
+  await turn.record(turnStart("t1", "go"), neverAborted);
   await refuse(turnStart("t2", "again"), /t1 is still open/);
   const interrupted = { turnId: "t0", outcome: "failed", reason: "crash", answer: undefined } as const;
   await refuse({ type: "turn-start", turnId: "t2", message: user("again"), interrupted }, /t1 is still open/);
-  await turn.record(assistant("", [call("c1"), call("c2")]), never);
+  await turn.record(assistant("", [call("c1"), call("c2")]), neverAborted);
   await refuse(assistant("too early"), /c1 has no result/);
   await refuse(turnEnd("t1"), /c1 has no result/);
   await refuse(toolEnd("c3", "?"), /no call c3/);
   await refuse({ type: "tools-start", calls: [call("c2"), call("c3")] }, /no call c3/);
-  await turn.record({ type: "tools-start", calls: [call("c1"), call("c2")] }, never);
-  await turn.record(toolEnd("c1", "once"), never);
+  await turn.record({ type: "tools-start", calls: [call("c1"), call("c2")] }, neverAborted);
+  await turn.record(toolEnd("c1", "once"), neverAborted);
   await refuse(toolEnd("c1", "twice"), /no call c1/);
-  await turn.record(toolEnd("c2", "ok"), never);
+  await turn.record(toolEnd("c2", "ok"), neverAborted);
   await refuse(turnEnd("t2"), /the open turn is t1/);
   await refuse(assistant("", [call("c4"), call("c1")]), /c1 already exists/);
-  await turn.record(assistant("done"), never);
-  await turn.record(turnEnd("t1"), never);
+  await turn.record(assistant("done"), neverAborted);
+  await turn.record(turnEnd("t1"), neverAborted);
   await refuse(assistant("after the end"), /no turn is open/);
   await refuse({ type: "turn-start", turnId: "t2", message: user("again"), interrupted }, /no turn is open/);
 });
@@ -215,9 +216,9 @@ test("an event that contradicts the transcript is refused and changes nothing", 
 test("events that are not durable are ignored", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
-  await using turn = await store.acquireTurn("nowhere", await readOwnIdentity(never), never);
-  await turn.record({ type: "text-delta", text: "x" }, never);
-  await expect(turn.record(turnEnd("t1"), never)).rejects.toMatchObject({ code: "session-not-found" });
+  await using turn = await store.acquireTurn("nowhere", await readOwnIdentity(neverAborted), neverAborted);
+  await turn.record({ type: "text-delta", text: "x" }, neverAborted);
+  await expect(turn.record(turnEnd("t1"), neverAborted)).rejects.toMatchObject({ code: "session-not-found" });
 });
 
 test("every process knows the prefix of the last request, of which only the new hashes are stored", async () => {
@@ -240,7 +241,7 @@ test("every process knows the prefix of the last request, of which only the new 
   using database = await openDatabase(
     path,
     { migrations: sessionMigrations, synchronous: "NORMAL", clock: systemClock },
-    never,
+    neverAborted,
   );
   const rows = database.prepare("select prefix_kept as kept, prefix_added as added from request").all();
   expect(rows.slice(1)).toEqual([
@@ -309,7 +310,7 @@ test("M5: no query of a session reads the whole store", async () => {
   using database = await openDatabase(
     folder.file("s.sqlite"),
     { migrations: sessionMigrations, synchronous: "NORMAL", clock: systemClock },
-    never,
+    neverAborted,
   );
   const { prefix, title, family } = LIST_SQL;
   const queries = {
@@ -351,26 +352,28 @@ test("deleting a session also deletes its messages, their index entries and its 
   const parent = await converse(store, "the zebra goes", "yes");
   const child = await converse(store, "zebra below", "yes", { source: "subagent", parent });
   const branch = await converse(store, "zebra beside", "yes", { parent });
-  const own = await readOwnIdentity(never);
-  expect(await store.deleteSession(parent, own, never)).toEqual({ ids: [parent, child], messages: 4 });
+  const own = await readOwnIdentity(neverAborted);
+  expect(await store.deleteSession(parent, own, neverAborted)).toEqual({ ids: [parent, child], messages: 4 });
   expect(() => store.loadSession(parent)).toThrow("no session");
   expect(store.loadSession(branch).session.parent).toBeUndefined();
-  const found = await store.search({ text: "zebra", limit: 10, order: "newest" }, never);
+  const found = await store.search({ text: "zebra", limit: 10, order: "newest" }, neverAborted);
   expect(found.map(({ session }) => session.id)).toEqual([branch, kept]);
   expect(await store.checkIntegrity()).toEqual([]);
-  await expect(store.deleteSession(parent, own, never)).rejects.toMatchObject({ code: "session-not-found" });
+  await expect(store.deleteSession(parent, own, neverAborted)).rejects.toMatchObject({
+    code: "session-not-found",
+  });
 });
 
 test("a session in the middle of a turn is not deleted", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const id = await converse(store, "hello", "hi");
-  const own = await readOwnIdentity(never);
+  const own = await readOwnIdentity(neverAborted);
   {
-    await using _turn = await store.acquireTurn(id, own, never);
-    await expect(store.deleteSession(id, own, never)).rejects.toMatchObject({ code: "session-busy" });
+    await using _turn = await store.acquireTurn(id, own, neverAborted);
+    await expect(store.deleteSession(id, own, neverAborted)).rejects.toMatchObject({ code: "session-busy" });
   }
-  expect(await store.deleteSession(id, own, never)).toMatchObject({ ids: [id] });
+  expect(await store.deleteSession(id, own, neverAborted)).toMatchObject({ ids: [id] });
 });
 
 test("a damaged, foreign or newer file is refused with its own code and left unchanged", async () => {
@@ -382,7 +385,7 @@ test("a damaged, foreign or newer file is refused with its own code and left unc
   await expect(open(damaged)).rejects.toMatchObject({ code: "database-damaged" });
   const newer = folder.file("newer.sqlite");
   const more = [...sessionMigrations, { name: "later", sql: "create table later (x)" }];
-  (await openDatabase(newer, { migrations: more, synchronous: "NORMAL", clock: systemClock }, never))[
+  (await openDatabase(newer, { migrations: more, synchronous: "NORMAL", clock: systemClock }, neverAborted))[
     Symbol.dispose
   ]();
   await expect(open(newer)).rejects.toMatchObject({ code: "database-newer" });
@@ -401,15 +404,17 @@ test("a write to a store that another writer holds fails with a known error and 
   const path = folder.file("s.sqlite");
   using store = await open(path, { busyDeadlineMs: 200 });
   const id = await converse(store, "hello", "hi");
-  await using turn = await store.acquireTurn(id, await readOwnIdentity(never), never);
+  await using turn = await store.acquireTurn(id, await readOwnIdentity(neverAborted), neverAborted);
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path);
   raw.exec("begin immediate");
-  await expect(turn.record(turnStart("t2", "more"), never)).rejects.toMatchObject({ code: "database-busy" });
+  await expect(turn.record(turnStart("t2", "more"), neverAborted)).rejects.toMatchObject({
+    code: "database-busy",
+  });
   raw.exec("rollback");
   raw.close();
   expect(store.loadSession(id).openTurn).toBeUndefined();
-  await turn.record(turnStart("t2", "more"), never);
+  await turn.record(turnStart("t2", "more"), neverAborted);
   expect(store.loadSession(id).openTurn?.turnId).toBe("t2");
   expect(existsSync(path)).toBe(true);
 });
@@ -428,7 +433,7 @@ test("D: a title that would mean something else in a command is refused", async 
   const session = store.createSession(NEW_SESSION);
   await recordAll(store, session, [turnStart("t1", "go"), turnEnd("t1")]);
   for (const title of ["latest", " Latest "])
-    await expect(store.list.rename(session.id, title, never)).rejects.toMatchObject({
+    await expect(store.list.rename(session.id, title, neverAborted)).rejects.toMatchObject({
       code: "session-title-invalid",
     });
 });
@@ -450,7 +455,7 @@ const COMPACTION: AgentEventOf<"compaction"> = {
 
 test("A8: a compaction keeps the newest messages, needs the results of all calls, and never includes what an earlier one replaced", async () => {
   await using folder = await tempFolder();
-  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, neverAborted);
   const draft = store.createSession(NEW_SESSION);
   const calls = [call("c1")];
   await recordAll(store, draft, [turnStart("t1", "first"), assistant("one"), turnEnd("t1")]);
@@ -473,17 +478,17 @@ test("A8: a compaction keeps the newest messages, needs the results of all calls
 
 test("A8: undoing the turn of a compaction restores the full messages, and a redo the summary", async () => {
   await using folder = await tempFolder();
-  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, neverAborted);
   const draft = store.createSession(NEW_SESSION);
-  const own = await readOwnIdentity(never);
+  const own = await readOwnIdentity(neverAborted);
   await recordAll(store, draft, [turnStart("t1", "first"), assistant("one"), turnEnd("t1")]);
   await recordAll(store, draft.id, [turnStart("t2", "second"), COMPACTION, assistant("two"), turnEnd("t2")]);
   const compacted = store.loadSession(draft.id).messages;
-  await store.history().undo(draft.id, 1, own, never);
+  await store.history().undo(draft.id, 1, own, neverAborted);
   expect(store.loadSession(draft.id).messages.slice(1)).toEqual([user("first"), assistantMessage("one")]);
-  await store.history().redo(draft.id, own, never);
+  await store.history().redo(draft.id, own, neverAborted);
   expect(store.loadSession(draft.id).messages).toEqual(compacted);
-  await store.history().undo(draft.id, 1, own, never);
+  await store.history().undo(draft.id, 1, own, neverAborted);
   const again = [turnStart("t3", "third"), { ...COMPACTION, kept: 2 }, assistant("three"), turnEnd("t3")];
   await recordAll(store, draft.id, again);
   expect(store.loadSession(draft.id).messages.slice(1)).toEqual([
@@ -496,7 +501,7 @@ test("A8: undoing the turn of a compaction restores the full messages, and a red
 
 test("A8: the size that the provider counted is loaded with the session, with the number of messages that it includes", async () => {
   await using folder = await tempFolder();
-  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, neverAborted);
   const draft = store.createSession(NEW_SESSION);
   const usage = { ...NO_USAGE, inputTokens: 1_000, outputTokens: 20 };
   await recordAll(store, draft, [

@@ -12,16 +12,15 @@ import {
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { openDatabase } from "../lib/sqlite/database.ts";
 import { systemClock } from "../lib/time/clock.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { FACT_SQL } from "./rows/session-facts.ts";
 import { sessionMigrations } from "./session-migrations.ts";
 import { openSessionStore } from "./session-store.ts";
 import { TURNS_SQL } from "./transcript-turns.ts";
 
-const never = new AbortController().signal;
-
 async function openStore() {
   const folder = await tempFolder();
-  const store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  const store = await openSessionStore(folder.file("s.sqlite"), {}, neverAborted);
   return {
     store,
     async [Symbol.asyncDispose]() {
@@ -124,7 +123,7 @@ test("no page of a transcript reads the whole store", async () => {
   using database = await openDatabase(
     folder.file("s.sqlite"),
     { migrations: sessionMigrations, synchronous: "NORMAL", clock: systemClock },
-    never,
+    neverAborted,
   );
   const values = { session: 1, before: 1, limit: 1, keys: "[]", id: "a", callId: "c" };
   for (const [name, sql] of Object.entries({ ...TURNS_SQL, ...FACT_SQL })) {

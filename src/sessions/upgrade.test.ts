@@ -5,11 +5,11 @@ import { tempFolder } from "../../test/support/temp-folder.ts";
 import { openDatabase } from "../lib/sqlite/database.ts";
 import { loadSqlite } from "../lib/sqlite/sqlite.ts";
 import { systemClock } from "../lib/time/clock.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import { sessionMigrations } from "./session-migrations.ts";
 import { openSessionStore } from "./session-store.ts";
 
 const Sqlite = await loadSqlite();
-const never = new AbortController().signal;
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../test/fixtures/sessions/${name}.sql`, import.meta.url), "utf8");
 
@@ -57,7 +57,7 @@ test.each(SHAPES)(
     raw.pragma(`user_version = ${version}`);
     raw.close();
 
-    using store = await openSessionStore(path, {}, never);
+    using store = await openSessionStore(path, {}, neverAborted);
     expect(await store.checkIntegrity()).toEqual([]);
     const id = "20250101_000000_abcdef";
     expect(store.list.list({ limit: 9 })).toMatchObject([{ id, title: "mine", activeAt: 2 }]);
@@ -68,7 +68,7 @@ test.each(SHAPES)(
       { role: "assistant", parts: [{ type: "text", text: "found" }] },
     ]);
     expect(openTurn).toMatchObject({ turnId: "t2", pendingCalls: [{ call: call("c2"), started: true }] });
-    const found = await store.search({ text: "haystack", limit: 9, order: "best" }, never);
+    const found = await store.search({ text: "haystack", limit: 9, order: "best" }, neverAborted);
     expect(found.map(({ session }) => session.id)).toEqual([id]);
     // An outcome that did not exist in the first version.
     await recordAll(store, id, [
@@ -81,7 +81,7 @@ test.each(SHAPES)(
 
     const older = sessionMigrations.slice(0, -1);
     await expect(
-      openDatabase(path, { migrations: older, synchronous: "NORMAL", clock: systemClock }, never),
+      openDatabase(path, { migrations: older, synchronous: "NORMAL", clock: systemClock }, neverAborted),
     ).rejects.toMatchObject({ code: "database-newer" });
   },
 );

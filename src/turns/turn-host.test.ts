@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { collect, openHostOf, openTestHost, startTurn, waitFor } from "../../test/support/hosted-turns.ts";
 import { AppError } from "../lib/errors.ts";
+import { neverAborted } from "../lib/time/never-aborted.ts";
 import type { HostedTurn } from "./turn-host.ts";
 
-const never = new AbortController().signal;
 const sessionOf = async (turn: HostedTurn): Promise<string> => (await turn.opened).sessionId;
 const answerOf = async (turn: HostedTurn): Promise<string> => {
   const result = await turn.ended;
@@ -178,10 +178,12 @@ test("an approval is answered while the turn waits for it, and only by the turn 
   expect(turn.state()).toBe("asking");
   const [question] = turn.questions();
   const id = question?.id ?? "";
-  await expect(turn.answer("a_000000", { verdict: "approved", by: "me" }, never)).rejects.toMatchObject({
+  await expect(
+    turn.answer("a_000000", { verdict: "approved", by: "me" }, neverAborted),
+  ).rejects.toMatchObject({
     code: "approval-not-found",
   });
-  const answered = await turn.answer(id, { verdict: "approved", by: "me" }, never);
+  const answered = await turn.answer(id, { verdict: "approved", by: "me" }, neverAborted);
   expect(answered).toMatchObject({ state: "approved", answeredBy: "me" });
   expect(await answerOf(turn)).toBe("done");
   expect(turn.questions()).toEqual([]);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { type BoardLab, openPostgresLab, openSqliteLab, openStage } from "../support/board-lab.ts";
 import { startChildren } from "../support/child.ts";
 import { scale } from "../support/scale.ts";
@@ -7,7 +8,6 @@ import { describeWith } from "../support/services.ts";
 
 const CHILD = new URL("../support/board-child.ts", import.meta.url);
 const WRITERS = 5;
-const never = new AbortController().signal;
 
 function processesContract(openLab: () => Promise<BoardLab>): void {
   test("board G1: many processes claim a board's tasks and no task is claimed twice", async () => {
@@ -21,7 +21,7 @@ function processesContract(openLab: () => Promise<BoardLab>): void {
     const taken = (await children.next<string[]>()).flat();
     expect(taken).toHaveLength(60);
     expect(new Set(taken).size).toBe(60);
-    expect(await stage.store.check(never)).toEqual([]);
+    expect(await stage.store.check(neverAborted)).toEqual([]);
   });
 
   test.each(["complete", "archive"] as const)(
@@ -42,13 +42,13 @@ function processesContract(openLab: () => Promise<BoardLab>): void {
         "ok",
         ...Array.from({ length: scale.processes - 1 }, () => "task-move-refused"),
       ]);
-      expect(await stage.store.check(never)).toEqual([]);
+      expect(await stage.store.check(neverAborted)).toEqual([]);
     },
   );
 
   test("board G31: writing processes that are killed at any time leave a consistent board", async () => {
     await using stage = await openStage(openLab);
-    const latest = async () => (await stage.store.stats(never)).latestEventId;
+    const latest = async () => (await stage.store.stats(neverAborted)).latestEventId;
     let written = 0;
     for (let round = 0; round * WRITERS < scale.killMoments; round++) {
       await using children = startChildren(WRITERS, CHILD, "write-forever", {
@@ -58,7 +58,7 @@ function processesContract(openLab: () => Promise<BoardLab>): void {
       await expect.poll(latest, { interval: 5 }).toBeGreaterThan(written); // the children are writing now
       await sleep(Math.random() * 60); // kill at a different, random time in each round
       await Promise.all(children.all.map((child) => child.kill()));
-      expect(await stage.store.check(never)).toEqual([]);
+      expect(await stage.store.check(neverAborted)).toEqual([]);
       written = await latest();
     }
   });

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { exportLines } from "../../src/board/operations/boards/transfer.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { exported, openPostgresLab, openSqliteLab, openStage } from "../support/board-lab.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
 
 const TASKS = scale.boardTasks;
-const never = new AbortController().signal;
 const importer = { kind: "system", name: "import" } as const;
 
 /**
@@ -46,12 +46,12 @@ describeWith("postgres", `a board of ${TASKS} tasks`, ({ url }) => {
     for (const sql of FILL(databases[from].numbers)) await start.lab.raw(sql);
     const [header = "", ...lines] = await exported(start.store);
     expect(lines.length).toBeGreaterThan(2 * TASKS);
-    expect(await start.store.check(never)).toEqual([]);
+    expect(await start.store.check(neverAborted)).toEqual([]);
     await using there = await openStage(databases[to].open);
-    await there.store.import(importer, { lines: [header, ...lines] }, never);
-    expect(await there.store.check(never)).toEqual([]);
+    await there.store.import(importer, { lines: [header, ...lines] }, neverAborted);
+    expect(await there.store.check(neverAborted)).toEqual([]);
     await using back = await openStage(databases[from].open);
-    await back.store.import(importer, { lines: await exported(there.store) }, never);
+    await back.store.import(importer, { lines: await exported(there.store) }, neverAborted);
     const returned = (await exported(back.store)).slice(1);
     // Compare line by line first: a diff of a whole board is unreadable.
     expect(returned.filter((line, index) => line !== lines[index]).slice(0, 3)).toEqual([]);
@@ -75,7 +75,7 @@ test("an export reads at most one page of rows at a time and writes it before it
       read += answer.rows.length;
       step = steps.next(answer);
     }
-  }, never);
+  }, neverAborted);
   expect(written).toBeGreaterThan(2 * TASKS);
   expect(Math.max(...unwritten)).toBeLessThanOrEqual(501);
 });

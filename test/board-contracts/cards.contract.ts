@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { CardQuery } from "../../src/board/operations/views/cards/list-cards.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { type BoardLab, openStage } from "../support/board-lab.ts";
 
-const never = new AbortController().signal;
 const SETTINGS = { hasDefaultAssignee: false };
 
 export function cardsContract(openLab: () => Promise<BoardLab>): void {
@@ -10,11 +10,14 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
     const stage = await openStage(openLab);
     const columns = async (query: CardQuery = {}) =>
       Object.fromEntries(
-        (await stage.store.cards(query, SETTINGS, never)).columns.map((column) => [column.status, column]),
+        (await stage.store.cards(query, SETTINGS, neverAborted)).columns.map((column) => [
+          column.status,
+          column,
+        ]),
       );
     const titles = async (status: string, query: CardQuery = {}) =>
       (await columns(query))[status]?.cards.map(({ title }) => title);
-    const card = async (id: string) => (await stage.store.findCards([id], SETTINGS, never))[0];
+    const card = async (id: string) => (await stage.store.findCards([id], SETTINGS, neverAborted))[0];
     return { ...stage, columns, titles, card };
   };
 
@@ -50,15 +53,15 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       for (let number = 0; number < 60; number++) ids.push((await board.add(`task ${number}`)).id);
       for (const id of ids.toReversed()) {
         await board.lab.advance(1_000);
-        await board.operator.complete(id, {}, never);
+        await board.operator.complete(id, {}, neverAborted);
       }
       const { done } = await board.columns();
       const next = done?.next ?? "";
       const rest = (await board.columns({ statuses: ["done"], after: next }))["done"];
       expect([...(done?.cards ?? []), ...(rest?.cards ?? [])].map(({ id }) => id)).toEqual(ids);
-      await board.operator.archive(ids[5] ?? "", never);
+      await board.operator.archive(ids[5] ?? "", neverAborted);
       await board.lab.advance(1_000);
-      await board.operator.archive(ids[3] ?? "", never);
+      await board.operator.archive(ids[3] ?? "", neverAborted);
       expect(await board.titles("archived", { statuses: ["archived"] })).toEqual(["task 3", "task 5"]);
       expect((await board.columns())["done"]?.count).toBe(58);
     });
@@ -104,7 +107,7 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       await using board = await openBoard();
       const [parent, other] = [await board.add("parent"), await board.add("other")];
       const child = await board.add("child", { parents: [parent.id, other.id] });
-      await board.operator.complete(other.id, {}, never);
+      await board.operator.complete(other.id, {}, neverAborted);
       const task = { id: parent.id, seq: parent.seq };
       expect(await board.card(child.id)).toMatchObject({
         status: "todo",
@@ -112,25 +115,27 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
         reason: { kind: "waits", task, count: 1 },
       });
       expect((await board.card(parent.id))?.reason?.kind).toBe("next");
-      await board.operator.hold(parent.id, true, never);
+      await board.operator.hold(parent.id, true, neverAborted);
       expect((await board.card(parent.id))?.reason?.kind).toBe("held");
       const later = board.lab.now() + 60_000;
       const scheduled = await board.add("later", { scheduledAt: later });
       expect((await board.card(scheduled.id))?.reason).toMatchObject({ kind: "scheduled", until: later });
       const nobody = await board.add("nobody's", { assignee: null });
       expect((await board.card(nobody.id))?.reason?.kind).toBe("unassigned");
-      const [given] = await board.store.findCards([nobody.id], { hasDefaultAssignee: true }, never);
+      const [given] = await board.store.findCards([nobody.id], { hasDefaultAssignee: true }, neverAborted);
       expect(given?.reason?.kind).toBe("next");
-      await board.operator.pause(true, never);
+      await board.operator.pause(true, neverAborted);
       expect((await board.card(nobody.id))?.reason?.kind).toBe("paused");
     });
 
     test("a card distinguishes a worker's question, a person's block and a failure", async () => {
       await using board = await openBoard();
       const asked = await board.add("asked");
-      await board.worker(await board.claim(asked.id)).block(asked.id, "Drop them?", "needs_input", never);
+      await board
+        .worker(await board.claim(asked.id))
+        .block(asked.id, "Drop them?", "needs_input", neverAborted);
       const parked = await board.add("parked");
-      await board.operator.block(parked.id, "not yet", undefined, never);
+      await board.operator.block(parked.id, "not yet", undefined, neverAborted);
       const failed = await board.add("failed");
       await board.lab.raw(
         `update task set status = 'blocked', last_failure_error = 'no key', consecutive_failures = 2 where id = '${failed.id}'`,
@@ -149,11 +154,11 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
     test("a running card has its current run; comments, files and the cost of all runs are counted", async () => {
       await using board = await openBoard();
       const task = await board.add("work");
-      await board.operator.comment(task.id, "one", never);
-      await board.operator.comment(task.id, "two", never);
-      await board.operator.attach(task.id, { filename: "a.txt", storedPath: "/a", size: 1 }, never);
+      await board.operator.comment(task.id, "one", neverAborted);
+      await board.operator.comment(task.id, "two", neverAborted);
+      await board.operator.attach(task.id, { filename: "a.txt", storedPath: "/a", size: 1 }, neverAborted);
       await board.claim(task.id);
-      await board.operator.release(task.id, "again", never);
+      await board.operator.release(task.id, "again", neverAborted);
       await board.lab.advance(3_600_000);
       await board.claim(task.id);
       await board.lab.raw(
@@ -163,7 +168,7 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
         ...{ comments: 2, files: 1, costUsd: 0.5, since: board.lab.now() },
         run: { id: 2, profile: "worker", tokens: 11, costUsd: 0.25, sessionId: "s2", host: "host-1" },
       });
-      const [open, ...others] = await board.store.openRuns(undefined, never);
+      const [open, ...others] = await board.store.openRuns(undefined, neverAborted);
       expect([open?.run.id, open?.title, others]).toEqual([2, "work", []]);
     });
 
@@ -171,10 +176,10 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       await using board = await openBoard();
       const [parent, other] = [await board.add("parent"), await board.add("other")];
       const child = await board.add("child", { parents: [parent.id, other.id] });
-      const before = (await board.store.changes(0, SETTINGS, never)).lastEvent;
-      expect((await board.store.changes(before, SETTINGS, never)).cards).toEqual([]);
-      await board.operator.complete(parent.id, {}, never);
-      const changes = await board.store.changes(before, SETTINGS, never);
+      const before = (await board.store.changes(0, SETTINGS, neverAborted)).lastEvent;
+      expect((await board.store.changes(before, SETTINGS, neverAborted)).cards).toEqual([]);
+      await board.operator.complete(parent.id, {}, neverAborted);
+      const changes = await board.store.changes(before, SETTINGS, neverAborted);
       expect(changes.cards.map(({ id }) => id).toSorted()).toEqual([child.id, parent.id].toSorted());
       expect(changes.cards.find(({ id }) => id === child.id)?.parts).toEqual({ done: 1, total: 2 });
       expect(changes).toMatchObject({
@@ -182,10 +187,10 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
         paused: false,
         isLarge: false,
       });
-      await board.operator.archive(parent.id, never);
-      await board.operator.purge(parent.id, never);
-      await board.operator.pause(true, never);
-      const last = await board.store.changes(changes.lastEvent, SETTINGS, never);
+      await board.operator.archive(parent.id, neverAborted);
+      await board.operator.purge(parent.id, neverAborted);
+      await board.operator.pause(true, neverAborted);
+      const last = await board.store.changes(changes.lastEvent, SETTINGS, neverAborted);
       expect(last).toMatchObject({ gone: [parent.id], paused: true });
       expect(last.cards.map(({ id }) => id).toSorted()).toEqual([child.id, other.id].toSorted());
       expect(last.events.map(({ kind }) => kind)).toEqual(["purged", "board_paused"]);
@@ -198,8 +203,8 @@ export function cardsContract(openLab: () => Promise<BoardLab>): void {
       await board.add("alone");
       const old = await board.add("old");
       await board.add("its child", { parents: [old.id] });
-      await board.operator.archive(old.id, never);
-      const graph = await board.store.graph(never);
+      await board.operator.archive(old.id, neverAborted);
+      const graph = await board.store.graph(neverAborted);
       expect(graph.links).toEqual([{ parent: parent.id, child: child.id }]);
       expect(graph.tasks.map(({ title }) => title)).toEqual(["child", "parent"]);
       expect(graph.left).toBe(0);

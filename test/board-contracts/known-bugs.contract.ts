@@ -8,8 +8,9 @@ import { findRunProcesses, terminateRun } from "../../src/board/supervisor/find-
 import { watchBoard } from "../../src/board/watch-board.ts";
 import { findIdentity, serialiseIdentity } from "../../src/lib/process/process-identity.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { type BoardLab, codeOf, openStage } from "../support/board-lab.ts";
-import { never, openDispatchStage } from "./dispatcher/dispatch-stage.contract.ts";
+import { openDispatchStage } from "./dispatcher/dispatch-stage.contract.ts";
 
 const WAIT = { timeout: 60_000, interval: 20 };
 
@@ -30,20 +31,20 @@ export function knownBugsContract({ openLab, holdWrites }: KnownBugsLab): void {
     try {
       const [line] = await once(createInterface({ input: parent.stdout }), "line");
       const workerPid = Number(line);
-      const identity = await findIdentity(workerPid, never);
+      const identity = await findIdentity(workerPid, neverAborted);
       if (identity === undefined) throw new Error("the child process does not exist");
       const { id } = await stage.add("a");
       const claimed = await stage.claim(id);
       const facts = { workerPid, supervisorPid: workerPid, workerIdentity: serialiseIdentity(identity) };
-      await stage.worker(claimed).describeRun(facts, never);
-      const [run] = (await stage.store.show(id, never)).runs;
+      await stage.worker(claimed).describeRun(facts, neverAborted);
+      const [run] = (await stage.store.show(id, neverAborted)).runs;
       if (run === undefined) throw new Error("the task has no run");
-      const liveness = async () => (await findRunProcesses(stage.store.identity, run, never)).liveness;
+      const liveness = async () => (await findRunProcesses(stage.store.identity, run, neverAborted)).liveness;
       expect(await liveness()).toBe("alive");
       parent.stdin.end();
       await vi.waitFor(async () => expect(await liveness()).toBe("dead"), WAIT);
       expect(() => process.kill(workerPid, 0)).not.toThrow(); // the zombie still has its pid
-      expect(await terminateRun(stage.store.identity, run, never)).toBe("gone");
+      expect(await terminateRun(stage.store.identity, run, neverAborted)).toBe("gone");
     } finally {
       parent.kill("SIGKILL");
       await exited;
@@ -92,7 +93,7 @@ export function knownBugsContract({ openLab, holdWrites }: KnownBugsLab): void {
     await using lab = await openLab();
     await using store = await lab.open({ busyDeadlineMs: 300 });
     const operator = store.as({ kind: "operator", name: "alice" });
-    const create = () => operator.create({ title: "a" }, never);
+    const create = () => operator.create({ title: "a" }, neverAborted);
     const held = await holdWrites(lab);
     try {
       expect(await codeOf(create())).toBe("database-busy");

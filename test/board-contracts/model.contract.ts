@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { type BoardLab, claimNext, codeOf, openStage } from "../support/board-lab.ts";
 import { BoardModel } from "../support/board-model.ts";
 import { scale } from "../support/scale.ts";
 
-const never = new AbortController().signal;
 const CODES: Record<string, string> = {
   parents: "task-parents-open",
   move: "task-move-refused",
@@ -59,14 +59,14 @@ export function modelContract(openLab: () => Promise<BoardLab>): void {
             expect(await codeOf(onBoard(stage, verb, ids, one, two)), `${verb} ${one} ${two}`).toBe(expected);
             const { tasks } = await stage.store.list(
               { order: "created", includeArchived: true, limit: 1_000 },
-              never,
+              neverAborted,
             );
             expect(
               tasks.map(({ status }) => status),
               `${verb} ${one} ${two}`,
             ).toEqual(model.tasks.map(({ status }) => status));
           }
-          expect(await stage.store.check(never)).toEqual([]);
+          expect(await stage.store.check(neverAborted)).toEqual([]);
         },
       ),
       { numRuns: scale.sequences },
@@ -108,27 +108,27 @@ async function onBoard(
   const actions: Record<typeof verb, () => Promise<unknown>> = {
     async create() {
       const parents = ids.length === 0 ? [] : [one, two].slice(0, (a + b) % 3);
-      ids.push((await operator.create({ title: "t", parents, hold: a % 5 === 4 }, never)).task.id);
+      ids.push((await operator.create({ title: "t", parents, hold: a % 5 === 4 }, neverAborted)).task.id);
     },
-    complete: () => operator.complete(one, { summary: "s" }, never),
-    block: () => system.block(one, "why", undefined, never),
-    unblock: () => operator.unblock(one, undefined, never),
+    complete: () => operator.complete(one, { summary: "s" }, neverAborted),
+    block: () => system.block(one, "why", undefined, neverAborted),
+    unblock: () => operator.unblock(one, undefined, neverAborted),
     claim: () => claimNext(store, b + 1, { caps: { board: 1_000 } }),
-    release: () => operator.release(one, "", never),
+    release: () => operator.release(one, "", neverAborted),
     async crash() {
-      const { task } = await store.show(one, never);
+      const { task } = await store.show(one, neverAborted);
       if (task.current_run_id !== null)
-        await system.endRun({ runId: task.current_run_id, outcome: "crashed" }, never);
+        await system.endRun({ runId: task.current_run_id, outcome: "crashed" }, neverAborted);
     },
-    archive: () => operator.archive(one, never),
-    link: () => operator.link(one, two, never),
-    unlink: () => operator.unlink(one, two, never),
-    hold: () => operator.hold(one, true, never),
-    unhold: () => operator.hold(one, false, never),
-    promote: () => operator.promote(one, undefined, never),
-    schedule: () => operator.schedule(one, lab.now() + b * 100, undefined, never),
-    reopen: () => operator.reopen(one, never),
-    recompute: () => system.recompute(undefined, never),
+    archive: () => operator.archive(one, neverAborted),
+    link: () => operator.link(one, two, neverAborted),
+    unlink: () => operator.unlink(one, two, neverAborted),
+    hold: () => operator.hold(one, true, neverAborted),
+    unhold: () => operator.hold(one, false, neverAborted),
+    promote: () => operator.promote(one, undefined, neverAborted),
+    schedule: () => operator.schedule(one, lab.now() + b * 100, undefined, neverAborted),
+    reopen: () => operator.reopen(one, neverAborted),
+    recompute: () => system.recompute(undefined, neverAborted),
     wait: () => lab.advance(300),
   };
   return actions[verb]();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { type BoardLab, codeOf, exported, openSqliteLab, openStage } from "../support/board-lab.ts";
 
-const never = new AbortController().signal;
 const DAY_MS = 86_400_000;
 type Stage = Awaited<ReturnType<typeof openStage>>;
 
@@ -10,14 +10,14 @@ async function fill(stage: Stage): Promise<void> {
   const a = await stage.add("a", { skills: [], body: "b\u2028\u{1F600}", idempotencyKey: "k" });
   const b = await stage.add("b", { parents: [a.id], tenant: "t" });
   const claimed = await stage.claim(a.id);
-  await stage.worker(claimed).comment(b.id, "note", never);
-  await stage.operator.subscribe(b.id, { platform: "irc", chatId: "#x" }, never);
-  await stage.operator.attach(b.id, { filename: "x.txt", storedPath: "/x", size: 3 }, never);
-  await stage.worker(claimed).complete(a.id, { summary: "s", metadata: { ключ: "\uD800" } }, never);
+  await stage.worker(claimed).comment(b.id, "note", neverAborted);
+  await stage.operator.subscribe(b.id, { platform: "irc", chatId: "#x" }, neverAborted);
+  await stage.operator.attach(b.id, { filename: "x.txt", storedPath: "/x", size: 3 }, neverAborted);
+  await stage.worker(claimed).complete(a.id, { summary: "s", metadata: { ключ: "\uD800" } }, neverAborted);
   await stage.claim(b.id);
   const purged = await stage.add("purged");
-  await stage.operator.archive(purged.id, never);
-  await stage.operator.purge(purged.id, never);
+  await stage.operator.archive(purged.id, neverAborted);
+  await stage.operator.purge(purged.id, neverAborted);
 }
 
 export function transferContract(openLab: () => Promise<BoardLab>): void {
@@ -29,15 +29,15 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await using copy = await openStage(openSqliteLab);
       await using back = await openStage(openLab);
       const system = { kind: "system", name: "import" } as const;
-      await copy.store.import(system, { lines: [header, ...lines] }, never);
-      await back.store.import(system, { lines: await exported(copy.store) }, never);
+      await copy.store.import(system, { lines: [header, ...lines] }, neverAborted);
+      await back.store.import(system, { lines: await exported(copy.store) }, neverAborted);
       expect((await exported(back.store)).slice(1)).toEqual(lines);
-      expect(await back.store.check(never)).toEqual([]);
+      expect(await back.store.check(neverAborted)).toEqual([]);
       const task = await back.add("next");
-      await back.operator.comment(task.id, "works", never);
+      await back.operator.comment(task.id, "works", neverAborted);
       await back.claim(task.id);
-      expect(await back.store.check(never)).toEqual([]);
-      expect((await back.store.events(0, 1_000, never)).at(-1)?.kind).toBe("claimed");
+      expect(await back.store.check(neverAborted)).toEqual([]);
+      expect((await back.store.events(0, 1_000, neverAborted)).at(-1)?.kind).toBe("claimed");
     });
 
     test.each([
@@ -69,7 +69,9 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
         await using target = await openStage(openLab);
         const caller = { kind: "system", name: "import" } as const;
         const before = await exported(target.store);
-        expect(await codeOf(target.store.import(caller, { lines }, never))).toBe("board-import-invalid");
+        expect(await codeOf(target.store.import(caller, { lines }, neverAborted))).toBe(
+          "board-import-invalid",
+        );
         expect(await exported(target.store)).toEqual(before);
       },
     );
@@ -81,17 +83,17 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await using target = await openStage(openLab);
       const caller = { kind: "system", name: "import" } as const;
       for (const wrong of [[], lines.slice(0, -1), [...lines, lines.at(-1) ?? ""], lines.toSpliced(-2, 1)])
-        expect(await codeOf(target.store.import(caller, { lines: wrong }, never))).toBe(
+        expect(await codeOf(target.store.import(caller, { lines: wrong }, neverAborted))).toBe(
           "board-import-invalid",
         );
-      expect(await target.store.import(caller, { lines }, never)).toBe(lines.length - 2);
+      expect(await target.store.import(caller, { lines }, neverAborted)).toBe(lines.length - 2);
     });
 
     test("an import into a board with tasks is refused", async () => {
       await using stage = await openStage(openLab);
       await stage.add("a");
       const lines = await exported(stage.store);
-      expect(await codeOf(stage.store.import({ kind: "system", name: "x" }, { lines }, never))).toBe(
+      expect(await codeOf(stage.store.import({ kind: "system", name: "x" }, { lines }, neverAborted))).toBe(
         "board-not-empty",
       );
     });
@@ -100,19 +102,27 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await using stage = await openStage(openLab);
       const [done, open] = [await stage.add("done"), await stage.add("open")];
       const root = await stage.add("root", { triage: true });
-      const split = await stage.system.decompose(root.id, { parts: [{ title: "p" }], assignee: "x" }, never);
-      for (const id of [...split.parts, root.id, done.id]) await stage.operator.complete(id, {}, never);
-      await stage.operator.subscribe(done.id, { platform: "irc", chatId: "#x" }, never);
-      const last = (await stage.store.stats(never)).latestEventId;
+      const split = await stage.system.decompose(
+        root.id,
+        { parts: [{ title: "p" }], assignee: "x" },
+        neverAborted,
+      );
+      for (const id of [...split.parts, root.id, done.id])
+        await stage.operator.complete(id, {}, neverAborted);
+      await stage.operator.subscribe(done.id, { platform: "irc", chatId: "#x" }, neverAborted);
+      const last = (await stage.store.stats(neverAborted)).latestEventId;
       await stage.lab.advance(31 * DAY_MS);
-      const collected = await stage.operator.collectGarbage({ eventDays: 30, subscriptionDays: 30 }, never);
+      const collected = await stage.operator.collectGarbage(
+        { eventDays: 30, subscriptionDays: 30 },
+        neverAborted,
+      );
       expect(collected.subscriptions).toBe(1);
       expect(await stage.kinds(done.id)).toEqual([]);
       expect(await stage.kinds(root.id)).toEqual(["decomposed"]);
       expect(await stage.kinds(open.id)).toEqual(["created"]);
-      expect(await stage.store.check(never)).toEqual([]);
-      await stage.operator.complete(open.id, {}, never);
-      expect((await stage.store.stats(never)).latestEventId).toBe(last + 1);
+      expect(await stage.store.check(neverAborted)).toEqual([]);
+      await stage.operator.complete(open.id, {}, neverAborted);
+      expect((await stage.store.stats(neverAborted)).latestEventId).toBe(last + 1);
     });
 
     test.each([
@@ -130,32 +140,35 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await using stage = await openStage(openLab);
       await fill(stage);
       await stage.add("ready");
-      expect(await stage.store.check(never)).toEqual([]);
+      expect(await stage.store.check(neverAborted)).toEqual([]);
       await stage.lab.raw(damage);
-      expect((await stage.store.check(never)).length).toBeGreaterThan(0);
+      expect((await stage.store.check(neverAborted)).length).toBeGreaterThan(0);
     });
 
     test("repair corrects the counters and returns how many were wrong", async () => {
       await using stage = await openStage(openLab);
       await fill(stage);
       await stage.lab.raw("update counter set value = 7 where name like 'running%'");
-      expect(await stage.operator.repairCounters(never)).toBeGreaterThan(0);
-      expect(await stage.store.check(never)).toEqual([]);
-      expect(await stage.operator.repairCounters(never)).toBe(0);
+      expect(await stage.operator.repairCounters(neverAborted)).toBeGreaterThan(0);
+      expect(await stage.store.check(neverAborted)).toEqual([]);
+      expect(await stage.operator.repairCounters(neverAborted)).toBe(0);
     });
 
     test("board G38: the events of a subscription are delivered once, in order, from its start", async () => {
       await using stage = await openStage(openLab);
       const task = await stage.add("a");
-      const sub = await stage.operator.subscribe(task.id, { platform: "irc", chatId: "#x" }, never);
-      await stage.operator.comment(task.id, "one", never);
-      await stage.operator.complete(task.id, {}, never);
+      const sub = await stage.operator.subscribe(task.id, { platform: "irc", chatId: "#x" }, neverAborted);
+      await stage.operator.comment(task.id, "one", neverAborted);
+      await stage.operator.complete(task.id, {}, neverAborted);
       await using other = await stage.lab.open();
       const second = other.as({ kind: "system", name: "other" });
-      const taken = await Promise.all([stage.system.takeEvents(sub, never), second.takeEvents(sub, never)]);
+      const taken = await Promise.all([
+        stage.system.takeEvents(sub, neverAborted),
+        second.takeEvents(sub, neverAborted),
+      ]);
       expect(taken.flat().map(({ kind }) => kind)).toEqual(["commented", "completed"]);
-      expect(await stage.system.takeEvents(sub, never)).toEqual([]);
-      expect(await stage.operator.unsubscribe(sub, never)).toBe(true);
+      expect(await stage.system.takeEvents(sub, neverAborted)).toEqual([]);
+      expect(await stage.operator.unsubscribe(sub, neverAborted)).toBe(true);
     });
 
     test("readers see the events of concurrent writers in the order of their ids", async () => {
@@ -167,16 +180,16 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       const reader = (async () => {
         let cursor = 0;
         while (!stop.signal.aborted) {
-          const events = await stage.store.events(cursor, undefined, never);
+          const events = await stage.store.events(cursor, undefined, neverAborted);
           seen.push(...events.map(({ id }) => id));
           cursor = seen.at(-1) ?? 0;
         }
-        seen.push(...(await stage.store.events(cursor, undefined, never)).map(({ id }) => id));
+        seen.push(...(await stage.store.events(cursor, undefined, neverAborted)).map(({ id }) => id));
       })();
       await Promise.all(
         stores.map(async (store, n) => {
           const writer = store.as({ kind: "operator", name: `o${n}` });
-          for (let k = 0; k < 25; k++) await writer.comment(tasks[n]?.id ?? "", `${k}`, never);
+          for (let k = 0; k < 25; k++) await writer.comment(tasks[n]?.id ?? "", `${k}`, neverAborted);
         }),
       );
       stop.abort();
@@ -188,14 +201,22 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
     test("C4: the context of a worker is truncated and counts what was omitted", async () => {
       await using stage = await openStage(openLab);
       const parent = await stage.add("parent");
-      await stage.operator.complete(parent.id, { summary: "handed over", metadata: { key: 1 } }, never);
+      await stage.operator.complete(
+        parent.id,
+        { summary: "handed over", metadata: { key: 1 } },
+        neverAborted,
+      );
       const task = await stage.add("a", { parents: [parent.id], body: "y".repeat(9_000), maxRetries: 99 });
       for (let n = 0; n < 12; n++) {
         const { run } = await stage.claim(task.id);
-        await stage.system.endRun({ runId: run.id, outcome: "crashed", error: "z".repeat(5_000) }, never);
+        await stage.system.endRun(
+          { runId: run.id, outcome: "crashed", error: "z".repeat(5_000) },
+          neverAborted,
+        );
       }
-      for (let n = 0; n < 31; n++) await stage.operator.comment(task.id, `${n}${"c".repeat(3_000)}`, never);
-      const context = await stage.store.context(task.id, never);
+      for (let n = 0; n < 31; n++)
+        await stage.operator.comment(task.id, `${n}${"c".repeat(3_000)}`, neverAborted);
+      const context = await stage.store.context(task.id, neverAborted);
       expect(context.body).toHaveLength(8_192);
       expect([context.attempts.length, context.omittedAttempts]).toEqual([10, 2]);
       expect(context.attempts[0]?.error).toHaveLength(4_096);
@@ -223,17 +244,17 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       ];
       for (let n = 0; n < 3; n++) {
         const { run } = await stage.claim(flaky.id);
-        await stage.system.endRun({ runId: run.id, outcome: "crashed" }, never);
+        await stage.system.endRun({ runId: run.id, outcome: "crashed" }, neverAborted);
       }
       await stage.claim(ghost.id);
-      await stage.operator.block(stuck.id, "no", undefined, never);
-      await stage.operator.hold(flaky.id, true, never);
-      expect((await stage.store.diagnose(rules, undefined, never)).map(({ kind }) => kind)).toEqual([
+      await stage.operator.block(stuck.id, "no", undefined, neverAborted);
+      await stage.operator.hold(flaky.id, true, neverAborted);
+      expect((await stage.store.diagnose(rules, undefined, neverAborted)).map(({ kind }) => kind)).toEqual([
         "repeated_failures",
         "repeated_crashes",
       ]);
       await stage.lab.advance(DAY_MS);
-      const found = (await stage.store.diagnose(rules, undefined, never)).map((one) => [
+      const found = (await stage.store.diagnose(rules, undefined, neverAborted)).map((one) => [
         one.kind,
         one.severity,
         one.taskId,
@@ -255,7 +276,7 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
           select 't_many' || (1000 * ${from} + n), 'n', 'alpha', '${status}', 0, 'test', 0, 0 from (${copies}) as many`);
       const limits = { failureThreshold: 3, crashThreshold: 2, stormTasksPerHour: 3 };
       const rules = { ...limits, blockedStaleHours: 0, strandedThresholdSeconds: 0 };
-      const found = await stage.store.diagnose(rules, undefined, never);
+      const found = await stage.store.diagnose(rules, undefined, neverAborted);
       for (const kind of ["stuck_in_blocked", "stranded_in_ready"]) {
         const ofKind = found.filter((one) => one.kind === kind);
         expect(ofKind).toHaveLength(200);
@@ -267,15 +288,15 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await using stage = await openStage(openLab);
       const task = await stage.add("a");
       const attach = (filename: string, size = 1) =>
-        stage.operator.attach(task.id, { filename, storedPath: "/files/1", size }, never);
+        stage.operator.attach(task.id, { filename, storedPath: "/files/1", size }, neverAborted);
       expect((await attach("a.txt")).filename).toBe("a.txt");
       const second = await attach("a.txt");
       expect([second.filename, (await attach("a.txt")).filename]).toEqual(["a (1).txt", "a (2).txt"]);
       for (const name of ["../x", "a/b", ".env", "a\nb", "", "x".repeat(201)])
         expect(await codeOf(attach(name))).toBe("task-input-invalid");
       expect(await codeOf(attach("big", 26 * 1024 * 1024))).toBe("task-input-invalid");
-      expect(await stage.operator.removeAttachment(second.id, never)).toEqual(second);
-      expect(await stage.operator.removeAttachment(second.id, never)).toBeUndefined();
+      expect(await stage.operator.removeAttachment(second.id, neverAborted)).toEqual(second);
+      expect(await stage.operator.removeAttachment(second.id, neverAborted)).toBeUndefined();
     });
   });
 }

@@ -5,13 +5,13 @@ import { createPassReport } from "../../src/board/dispatcher/pass-report.ts";
 import { listEligible } from "../../src/board/dispatcher/transactions/list-eligible.ts";
 import { claimTasks } from "../../src/board/operations/runs/claim.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";
 import { findBreach, findReportBreach, findUnsettled, findWorkerBreach } from "./invariants.ts";
 import { gatedDatabase, openMemoryDatabase } from "./memory-database.ts";
 import { OPERATOR } from "./operator-actions.ts";
 import { SimulatedHost } from "./simulated-host.ts";
 
-const never = new AbortController().signal;
 const LOOSE = dispatchPolicy({ max_in_progress: 8 });
 
 describe("the invariants of histories", async () => {
@@ -30,10 +30,10 @@ describe("the invariants of histories", async () => {
     ids.length = 0;
     for (const assignee of ["alpha", "beta", "alpha", "beta"]) {
       const create = (transaction: BoardTransaction) => createTask(transaction, { title: "a", assignee });
-      ids.push((await board.write(OPERATOR, create, never)).task.id);
+      ids.push((await board.write(OPERATOR, create, neverAborted)).task.id);
     }
     const request = { wanted: ids.slice(0, 2), from: "ready", leaseMs: 30_000, hostId: "h1" } as const;
-    await board.write(OPERATOR, (transaction) => claimTasks(transaction, request), never);
+    await board.write(OPERATOR, (transaction) => claimTasks(transaction, request), neverAborted);
   });
 
   it("a consistent board has no breach", () => {
@@ -49,7 +49,7 @@ describe("the invariants of histories", async () => {
 
   it("more runs than the cap of a profile are a breach", async () => {
     const request = { wanted: ids.slice(2), from: "ready", leaseMs: 30_000, hostId: "h2" } as const;
-    await board.write(OPERATOR, (transaction) => claimTasks(transaction, request), never);
+    await board.write(OPERATOR, (transaction) => claimTasks(transaction, request), neverAborted);
     const settings = { max_in_progress: 8, max_in_progress_per_profile: { alpha: 1 } };
     expect(findBreach(memory, dispatchPolicy(settings), 4)).toBe("2 run as alpha, above its cap");
   });
@@ -121,7 +121,7 @@ describe("the invariants of histories", async () => {
 
   it("G16: each eligible task has one outcome, and none is deferred while there is room", async () => {
     const steps = () => listEligible({ rateLimitMs: 0 });
-    const eligible = await board.read(steps, never);
+    const eligible = await board.read(steps, neverAborted);
     const [one = "", other = ""] = eligible.tasks.map(({ id }) => id);
     const check = (lists: Partial<ReturnType<typeof createPassReport>>) =>
       findReportBreach({ ...createPassReport("simulated", false), ...lists }, eligible, "h1", LOOSE, true);

@@ -5,10 +5,10 @@ import { assignTask, holdTask } from "../../src/board/operations/tasks/edit-task
 import { blockTask } from "../../src/board/operations/tasks/end-task.ts";
 import { promoteTask, unblockTask } from "../../src/board/operations/tasks/unblock-task.ts";
 import { AppError } from "../../src/lib/errors.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import type { MemoryDatabase } from "./memory-database.ts";
 
 export const OPERATOR = { kind: "operator", name: "operator" } as const;
-const never = new AbortController().signal;
 
 export const OPERATOR_VERBS = [
   "pause",
@@ -48,7 +48,7 @@ export async function operate(
   } satisfies Record<(typeof OPERATOR_VERBS)[number], Parameters<typeof board.write>[1]>;
   const steps = Object.hasOwn(operations, verb) ? operations[verb as keyof typeof operations] : undefined;
   if (steps === undefined) throw new Error(`unknown verb ${verb}`);
-  await board.write<unknown>(OPERATOR, steps, never).catch((error: unknown) => {
+  await board.write<unknown>(OPERATOR, steps, neverAborted).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
   });
 }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { createDispatchBoard, type DispatchBoard } from "../../src/board/dispatcher/dispatch-board.ts";
 import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-dispatch-policy.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";
 import { type Fault, nextAction } from "./faults.ts";
 import { findBreach, findUnsettled, findWorkerBreach } from "./invariants.ts";
@@ -39,7 +40,6 @@ export const AFTER_HEALING = "after the healing";
 const STEPS = 120;
 const HEALING_STEPS = 4_000;
 const PROFILES = ["alpha", "beta"];
-const never = new AbortController().signal;
 
 /** Runs the history of one board with several dispatchers, hosts and faults; stops at the first breach. */
 export async function runHistory(
@@ -138,7 +138,11 @@ class History {
         parents,
         ...(random() < 0.5 && { maxRuntimeSeconds: between(random, 5, 30) }),
       };
-      const { task } = await board.write(OPERATOR, (transaction) => createTask(transaction, details), never);
+      const { task } = await board.write(
+        OPERATOR,
+        (transaction) => createTask(transaction, details),
+        neverAborted,
+      );
       ids.push(task.id);
     }
     this.#tasks = count;

@@ -6,6 +6,7 @@ import type { DispatchPolicy } from "../../src/board/dispatcher/rules/resolve-di
 import { runPass } from "../../src/board/dispatcher/run-pass.ts";
 import type { EligibleTasks } from "../../src/board/dispatcher/transactions/list-eligible.ts";
 import { AppError } from "../../src/lib/errors.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { MOST_DISPATCHERS } from "./faults.ts";
 import { findReportBreach } from "./invariants.ts";
 import { type ExecuteWrapper, gatedDatabase, type MemoryDatabase } from "./memory-database.ts";
@@ -36,7 +37,6 @@ export interface DispatchersWorld {
 }
 
 export const SLUG = "simulated";
-const never = new AbortController().signal;
 
 /** The dispatchers of a history: keeps track of the live ones, runs their passes and checks the report of each pass. */
 export class SimulatedDispatchers {
@@ -103,7 +103,7 @@ export class SimulatedDispatchers {
       random: randomStream(seed, actor),
     };
     try {
-      const report = await runPass(parts, never);
+      const report = await runPass(parts, neverAborted);
       const { eligible, before } = seen;
       if (eligible === undefined) return;
       const others = this.#disturbances - before - report.spawned.length - report.spawn_failed.length;

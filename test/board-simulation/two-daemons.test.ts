@@ -6,6 +6,7 @@ import { findLeaseHolder, LEASE_MS } from "../../src/board/dispatcher/transactio
 import type { DispatcherRow } from "../../src/board/dispatcher/transactions/dispatcher-rows.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
 import { watchBoard } from "../../src/board/watch-board.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";
 import { findBreach, findUnsettled, findWorkerBreach } from "./invariants.ts";
 import { gatedDatabase, type MemoryDatabase, openMemoryDatabase } from "./memory-database.ts";
@@ -21,7 +22,6 @@ const INTERVAL_SECONDS = 5;
 /** A dead daemon on another host keeps its lease until it expires; the next pass of the other daemon takes it. */
 const HANDOVER_MS = LEASE_MS + 2 * INTERVAL_SECONDS * 1_000;
 const PROFILES = ["alpha", "beta"];
-const never = new AbortController().signal;
 
 describe("two daemons on one board", () => {
   it.each([
@@ -127,7 +127,7 @@ class Hour {
         SLUG,
         gatedDatabase(this.#memory, async (_, work) => work()),
       );
-      await board.write(OPERATOR, (transaction) => createTask(transaction, details), never);
+      await board.write(OPERATOR, (transaction) => createTask(transaction, details), neverAborted);
     }
     for (let n = between(this.#random, 0, 40); n > 0; n--) await this.#step();
     const runs = this.#hosts.flatMap((host) => [...host.runs.values()].map((run) => ({ host, run })));

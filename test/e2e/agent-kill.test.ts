@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import type { Message } from "../../src/providers/message.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { tempHome } from "../support/hermes.ts";
@@ -12,7 +13,6 @@ type Home = Awaited<ReturnType<typeof tempHome>>;
 
 const SESSIONS = 2;
 const LONGEST_STEP_MS = 250;
-const never = new AbortController().signal;
 
 /** One turn that uses every tool that changes something. The trace of each call shows how often the call ran. */
 function roundAnswers(name: string) {
@@ -102,7 +102,7 @@ function talk(
 const lastMessage = ({ body }: ScriptedServer["requests"][number]) => body.messages.at(-1);
 
 async function transcript(home: Home): Promise<readonly Message[]> {
-  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, never);
+  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, neverAborted);
   const [session] = store.list.list({ limit: 2 });
   const { messages, openTurn } = store.loadSession(session?.id ?? "");
   expect(openTurn).toBeUndefined();

@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import type { Message } from "../../src/providers/message.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { tempHome } from "../support/hermes.ts";
@@ -10,7 +11,6 @@ import { type Misbehaviour, startScriptedServer } from "../support/scripted-serv
 import { openWorkerLab } from "../support/worker-lab.ts";
 
 const ANSWERS = { answers: [{ text: "from {n}", times: 99 }] };
-const never = new AbortController().signal;
 const status = (code: number, message = "no", headers = {}): Misbehaviour => ({
   type: "answer",
   status: code,
@@ -165,7 +165,7 @@ test("agent A7: the worker of a task switches like any other agent, and the log 
   };
   await writeFile(join(home, "config.yaml"), JSON.stringify(config));
   const claimed = await lab.claim((await lab.add("task")).id);
-  expect(await lab.host.start(claimed, never)).not.toMatchObject({ kind: "failed" });
+  expect(await lab.host.start(claimed, neverAborted)).not.toMatchObject({ kind: "failed" });
   expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
   expect(server.requests).toHaveLength(1);
   expect(await lab.logOf(claimed)).toMatch(/Now scripted\/\S+ answers instead of custom\/m: /);
@@ -196,7 +196,7 @@ test(`agent A7: an agent that is killed ${scale.killMoments} times while it swit
   isBroken = false;
   const last = await home.hermes(["-c", "-z", "last"], { cwd: home.folder });
   expect(last.exitCode, last.stderr).toBe(0);
-  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, never);
+  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, neverAborted);
   expect(await store.checkIntegrity()).toEqual([]);
   const [session] = store.list.list({ limit: 1 });
   const { messages, openTurn } = store.loadSession(session?.id ?? "");

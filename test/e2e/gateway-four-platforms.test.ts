@@ -9,6 +9,7 @@ import { createInbox, type InboxEntry, type InboxState } from "../../src/gateway
 import { createOutbox } from "../../src/gateway/outbox/outbox.ts";
 import { openGatewayDatabase } from "../../src/gateway/store/gateway-database.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { freePort } from "../support/free-port.ts";
 import { type GatewayProcess, openGatewayHome } from "../support/gateway-lab.ts";
 import { joinIrc, uniqueNick } from "../support/irc-person.ts";
@@ -25,7 +26,6 @@ type PlatformName = (typeof PLATFORMS)[number];
 const IRC_PEOPLE = 4;
 const OPEN_STATES: readonly InboxState[] = ["stored", "waiting", "running"];
 const KILL_WITHIN_MS = 4_000;
-const never = new AbortController().signal;
 
 /** What reached a person, and the message that it belongs to. */
 interface Said {
@@ -117,7 +117,11 @@ describeWith("irc", "the gateway on four platforms at once", (ircServer) => {
       await writeFile(join(home.path, ".env"), lines.join(""), { mode: 0o600 });
       let gateway: GatewayProcess = await home.run();
       for (const platform of PLATFORMS) await home.connected(platform);
-      using database = await openGatewayDatabase(join(home.path, "gateway.sqlite"), systemClock, never);
+      using database = await openGatewayDatabase(
+        join(home.path, "gateway.sqlite"),
+        systemClock,
+        neverAborted,
+      );
       const [inbox, outbox] = [createInbox(database), createOutbox(database)];
       const stored = (): readonly InboxEntry[] => inbox.latest(10 * count);
       const isStored = (index: number): boolean =>

@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import type { Approval } from "../../src/approvals/approval.ts";
 import type { TaskDetails } from "../../src/board/operations/views/load-task-details.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { ASKING, RUN, terminal } from "../support/approval-home.ts";
 import { tempHome } from "../support/hermes.ts";
 
-const never = new AbortController().signal;
 const complete = { tools: [{ name: "kanban_complete", input: { summary: "all done" } }] };
 
 /** A task whose worker asks about its first call, with the question already on the board. */
@@ -56,7 +56,7 @@ async function openBlockedTask(call: object = terminal(RUN)) {
     /** The whole conversation of the task's worker, as JSON. */
     async transcript(): Promise<string> {
       const { runs: all } = await show(id);
-      using store = await openSessionStore(join(profile, "sessions.sqlite"), {}, never);
+      using store = await openSessionStore(join(profile, "sessions.sqlite"), {}, neverAborted);
       return JSON.stringify(store.loadSession(all.at(-1)?.session_id ?? "").messages);
     },
     /** Starts the next run, and waits for its end. */

@@ -6,13 +6,13 @@ import { describe, expect, test } from "vitest";
 import { logParts, runLogPath } from "../../src/board/supervisor/log/run-log.ts";
 import { findRunGroups } from "../../src/board/supervisor/run-cgroup.ts";
 import { boardMark } from "../../src/board/worker/run-mark.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { mayCreateCgroup } from "../support/cgroup.ts";
 import { scale } from "../support/scale.ts";
 import { mayMount } from "../support/small-disk.ts";
 import { eventually, openWorkerLab, PROGRAM, SHORT_LEASE_MS } from "../support/worker-lab.ts";
 
 const run = promisify(execFile);
-const never = new AbortController().signal;
 const LONG = 600_000;
 
 type Lab = Awaited<ReturnType<typeof openWorkerLab>>;
@@ -62,7 +62,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
         const claimed = await lab.claim((await lab.add(what, details)).id);
         await lab.superviseScript(claimed, script);
         expect(await lab.ended(claimed)).toMatchObject({ outcome });
-        const { task, events } = await lab.store.show(claimed.task.id, never);
+        const { task, events } = await lab.store.show(claimed.task.id, neverAborted);
         expect(task).toMatchObject({ status: "ready", consecutive_failures: failures });
         expect(events.filter(({ kind }) => kind === outcome)).toHaveLength(1);
         const { id } = task;
@@ -155,7 +155,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
       try {
         await lab.addProfile("small", { answers: [{ text: "hello" }] });
         const small = await lab.claim((await lab.add("no room", { assignee: "small" })).id);
-        expect(await lab.host.start(small, never)).toMatchObject({ kind: "started" });
+        expect(await lab.host.start(small, neverAborted)).toMatchObject({ kind: "started" });
         expect(await lab.ended(small)).toMatchObject({
           error: expect.stringMatching(
             /^the disk with \S+profiles\/small is full, and the worker could not use its/,
@@ -172,7 +172,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
         await run("git", ["-C", profile, ...author, "commit", "--quiet", "--allow-empty", "--message=first"]);
         await run("sh", ["-c", `cat /dev/zero > ${join(profile, "fill")} || true`]);
         const task = await lab.add("no worktree", { workspaceKind: "worktree", workspacePath: profile });
-        expect(await lab.host.start(await lab.claim(task.id), never)).toMatchObject({
+        expect(await lab.host.start(await lab.claim(task.id), neverAborted)).toMatchObject({
           cause: "infrastructure",
           error: expect.stringMatching(/^the disk with \S+small is full: ./),
         });
@@ -180,7 +180,7 @@ describe("a worker that misbehaves affects only its own run, with one visible ou
         await run("umount", ["-l", profile]);
       }
       const next = await lab.claim((await lab.add("modest")).id);
-      expect(await lab.host.start(next, never)).toMatchObject({ kind: "started" });
+      expect(await lab.host.start(next, neverAborted)).toMatchObject({ kind: "started" });
       expect(await lab.ended(next)).toMatchObject({ outcome: "completed" });
     },
     LONG,
@@ -201,18 +201,18 @@ test(
     );
     process.kill(supervisorPid, "SIGSTOP");
     lab.expireLease(claimed);
-    expect(await lab.system.reclaimExpired(claimed.run.id, 0, never)).toBe(true);
+    expect(await lab.system.reclaimExpired(claimed.run.id, 0, neverAborted)).toBe(true);
     // A real worker would notice, from the pipe to its supervisor, that its lease is not renewed, and stop; this script does
     // not, so its processes are still running.
     await eventually(async () => (await lab.processesOf(claimed)).length > 0);
     const next = await lab.claim(claimed.task.id);
-    expect(await lab.host.start(next, never)).toMatchObject({ kind: "started" });
+    expect(await lab.host.start(next, neverAborted)).toMatchObject({ kind: "started" });
     expect(await lab.processesOf(claimed)).toEqual([]);
     process.kill(supervisorPid, "SIGCONT");
     expect(await lab.ended(next)).toMatchObject({ outcome: "completed" });
     await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
     expect(await lab.findRun(claimed.run.id)).toMatchObject({ outcome: "reclaimed" });
-    const { runs } = await lab.store.show(claimed.task.id, never);
+    const { runs } = await lab.store.show(claimed.task.id, neverAborted);
     expect(runs.map(({ outcome }) => outcome)).toEqual(["reclaimed", "completed"]);
   },
   LONG,

@@ -5,11 +5,11 @@ import { createInterface } from "node:readline";
 import { describe, expect, test } from "vitest";
 import { openBoardStore } from "../../src/board/board-store.ts";
 import type { BoardEvent, Task } from "../../src/board/task.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { tempHome } from "../support/hermes.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 const LONG = { timeout: 600_000 };
-const never = new AbortController().signal;
 
 async function kanban<Value = Task>(home: Home, args: readonly string[], env = {}): Promise<Value> {
   const run = await home.hermes(["kanban", ...args, "--json"], { env });
@@ -275,17 +275,17 @@ describe("events as they happen", () => {
       await using store = await openBoardStore(
         { root: home.path, databaseUrl: "", slug: "default" },
         {},
-        never,
+        neverAborted,
       );
       const operator = store.as({ kind: "operator", name: "bob" });
-      await operator.comment(id, "one", never);
-      await operator.comment(other.id, "elsewhere", never);
+      await operator.comment(id, "one", neverAborted);
+      await operator.comment(other.id, "elsewhere", neverAborted);
       await expect.poll(tail.kinds, soon).toEqual(["created", "commented"]);
-      await operator.complete(id, {}, never);
+      await operator.complete(id, {}, neverAborted);
       await expect.poll(tail.kinds, soon).toEqual(["created", "commented", "completed"]);
-      await operator.archive(id, never);
+      await operator.archive(id, neverAborted);
       await expect.poll(tail.kinds, soon).toContain("archived"); // its events are deleted with it
-      await operator.purge(id, never);
+      await operator.purge(id, neverAborted);
       expect((await tail.ended).exitCode).toBe(0);
       expect(tail.kinds()).toEqual(["created", "commented", "completed", "archived", "purged"]);
       expect(tail.events[1]).toMatchObject({ task_id: id, actor: "bob" });

@@ -7,12 +7,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { attachFile } from "../../src/board/attachments/attachment-files.ts";
 import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
 import { readHostFacts } from "../../src/lib/process/host-facts.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { describeWith } from "../support/services.ts";
 import { eventually, openWorkerLab, PROGRAM } from "../support/worker-lab.ts";
 
 const run = promisify(execFile);
-const never = new AbortController().signal;
 const LIMIT = 600_000;
 
 describeWith("docker", "a worker whose profile runs commands in Docker", ({ host, client, images }) => {
@@ -58,13 +58,16 @@ ${more}`;
       const claimed = await lab.claim(
         (await lab.add("inside", { workspaceKind: "dir", workspacePath: project })).id,
       );
-      expect(await lab.host.start(claimed, never)).toMatchObject({ kind: "started", workspace: project });
+      expect(await lab.host.start(claimed, neverAborted)).toMatchObject({
+        kind: "started",
+        workspace: project,
+      });
       const ended = await lab.ended(claimed);
       expect(ended, await lab.logOf(claimed)).toMatchObject({ outcome: "completed" });
       expect(await readFile(`${project}/where.txt`, "utf8")).toBe("/workspace\ngiven outside\n");
       expect(await readFile(`${project}/root.txt`, "utf8")).toContain(".dockerenv\n");
       expect(await readFile(`${project}/made.txt`, "utf8")).toBe("made inside\n");
-      const { attachments } = await lab.store.show(claimed.task.id, never);
+      const { attachments } = await lab.store.show(claimed.task.id, neverAborted);
       expect(attachments.map(({ filename }) => filename).toSorted()).toEqual(["made.txt", "where.txt"]);
       await eventually(async () => (await sandboxesOf(lab.folder.path)).length === 0);
     },
@@ -81,13 +84,13 @@ ${more}`;
           { client: lab.operator, folders: attachments },
           id,
           { name, bytes: Buffer.from(text) },
-          never,
+          neverAborted,
         );
       const parent = await lab.add("parent");
       const other = await lab.add("other");
       await attach(parent.id, "made by parent.txt", "from the parent\n");
       await attach(other.id, "secret.txt", "of another task\n");
-      await lab.operator.complete(parent.id, { summary: "done" }, never);
+      await lab.operator.complete(parent.id, { summary: "done" }, neverAborted);
       const child = await lab.add("child", { parents: [parent.id] });
       await attach(child.id, "brief.txt", "the brief\n");
       const [own, before] = [`/attachments/${child.id}`, `/attachments/${parent.id}`];
@@ -105,7 +108,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
         { settings: settings() },
       );
       const claimed = await lab.claim(child.id);
-      const started = await lab.host.start(claimed, never);
+      const started = await lab.host.start(claimed, neverAborted);
       if (started.kind === "failed") throw new Error(started.error);
       await eventually(async () => (await sandboxesOf(lab.folder.path)).length > 0);
       await attach(child.id, "late.txt", "attached later\n");
@@ -120,7 +123,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       using sessions = await openSessionStore(
         join(lab.root, "profiles", "coder", "sessions.sqlite"),
         {},
-        never,
+        neverAborted,
       );
       const session = JSON.stringify(sessions.loadSession(ended.session_id ?? "").messages);
       expect(session).toContain(`brief.txt (unknown type, 1 KB): ${own}/brief.txt`);
@@ -140,7 +143,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       await lab.addProfile("coder", { answers: inspect }, { settings: settings() });
       const claims = [await lab.claim((await lab.add("one")).id), await lab.claim((await lab.add("two")).id)];
       for (const [index, claimed] of claims.entries()) {
-        const started = await lab.host.start(claimed, never);
+        const started = await lab.host.start(claimed, neverAborted);
         if (started.kind === "failed") throw new Error(started.error);
         await writeFile(`${started.workspace}/only-in-${index}`, "");
         await writeFile(`${started.workspace}/go`, "");
@@ -148,7 +151,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       for (const [index, claimed] of claims.entries()) {
         const ended = await lab.ended(claimed);
         expect(ended, await lab.logOf(claimed)).toMatchObject({ outcome: "completed" });
-        const { attachments } = await lab.store.show(claimed.task.id, never);
+        const { attachments } = await lab.store.show(claimed.task.id, neverAborted);
         const seen = await readFile(attachments[0]?.stored_path ?? "", "utf8");
         expect(seen.split("\n")).toEqual(["go", `only-in-${index}`, "seen.txt", ""]);
       }
@@ -167,7 +170,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       await mkdir(project);
       const { id } = await lab.add("busy", { workspaceKind: "dir", workspacePath: project });
       const claimed = await lab.claim(id);
-      await lab.host.start(claimed, never);
+      await lab.host.start(claimed, neverAborted);
       const beats = () => readFile(`${project}/beats`, "utf8").catch(() => "");
       await eventually(async () => (await beats()) !== "");
       const { worker_pid: pid } = await lab.findRun(claimed.run.id);
@@ -189,18 +192,18 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       const busy = [call("terminal", { command: "while :; do date +%s%N >> beats; sleep 0.05; done" })];
       await lab.addProfile("coder", { answers: busy }, { settings: settings() });
       const { id } = await lab.add("busy");
-      const { hostId } = await readHostFacts(never);
+      const { hostId } = await readHostFacts(neverAborted);
       const request = { wanted: [id], from: "ready", leaseMs: 300_000, hostId } as const;
-      const [claimed] = (await lab.system.claim(request, never)).claimed;
+      const [claimed] = (await lab.system.claim(request, neverAborted)).claimed;
       if (claimed === undefined) throw new Error("not claimed");
-      await lab.host.start(claimed, never);
+      await lab.host.start(claimed, neverAborted);
       await eventually(async () => (await sandboxesOf(lab.folder.path)).length > 0);
       const found = await lab.findRun(claimed.run.id);
       for (const pid of [found.supervisor_pid, found.worker_pid]) process.kill(pid ?? 0, "SIGKILL");
       await eventually(async () => (await lab.processesOf(claimed)).length === 0);
       expect(await sandboxesOf(lab.folder.path)).toHaveLength(1);
 
-      await lab.operator.hold(id, true, never); // so that no new worker starts
+      await lab.operator.hold(id, true, neverAborted); // so that no new worker starts
       const [program = "", ...args] = PROGRAM;
       const env = {
         PATH: process.env["PATH"],
@@ -224,7 +227,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       const volumes = `  docker_volumes: ["${other}:/workspace"]\n`;
       await lab.addProfile("coder", { answers: work }, { settings: settings(volumes) });
       const claimed = await lab.claim((await lab.add("elsewhere")).id);
-      await lab.host.start(claimed, never);
+      await lab.host.start(claimed, neverAborted);
       const ended = await lab.ended(claimed);
       expect(ended.outcome).toBe("crashed");
       expect(ended.error).toContain("terminal.docker_volumes mounts");

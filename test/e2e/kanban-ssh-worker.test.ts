@@ -3,11 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { attachFile } from "../../src/board/attachments/attachment-files.ts";
 import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { describeWithOwnSshd, openSshd } from "../support/sshd.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { eventually, openWorkerLab } from "../support/worker-lab.ts";
-
-const never = new AbortController().signal;
 
 describeWithOwnSshd("a worker whose profile runs commands on another host", () => {
   test("reads the files of its task and of the parent tasks there, and leaves none behind", async () => {
@@ -27,10 +26,15 @@ describeWithOwnSshd("a worker whose profile runs commands on another host", () =
 `;
     const location = { ...boardFolders(lab.root, "default"), now: Date.now };
     const attach = (id: string, name: string, text: string) =>
-      attachFile({ client: lab.operator, folders: location }, id, { name, bytes: Buffer.from(text) }, never);
+      attachFile(
+        { client: lab.operator, folders: location },
+        id,
+        { name, bytes: Buffer.from(text) },
+        neverAborted,
+      );
     const parent = await lab.add("parent");
     await attach(parent.id, "made by parent.txt", "from the parent\n");
-    await lab.operator.complete(parent.id, { summary: "done" }, never);
+    await lab.operator.complete(parent.id, { summary: "done" }, neverAborted);
     const child = await lab.add("child", { parents: [parent.id] });
     await attach(child.id, "brief.txt", "the brief\n");
     const there = "~/.hermes/attachments";
@@ -51,7 +55,7 @@ describeWithOwnSshd("a worker whose profile runs commands on another host", () =
       { settings },
     );
     const claimed = await lab.claim(child.id);
-    await lab.host.start(claimed, never);
+    await lab.host.start(claimed, neverAborted);
     const names = (folder: string) => readdir(join(server.home, folder)).catch((): string[] => []);
     await eventually(async () => (await names("")).includes("go"));
     expect(await names(`.hermes/attachments/${child.id}`)).toEqual(["brief.txt"]);

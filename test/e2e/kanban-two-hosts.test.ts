@@ -8,13 +8,13 @@ import { attachFile } from "../../src/board/attachments/attachment-files.ts";
 import { openBoardStore } from "../../src/board/board-store.ts";
 import { runLogPath } from "../../src/board/supervisor/log/run-log.ts";
 import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { eventually, PROGRAM } from "../support/worker-lab.ts";
 
 const run = promisify(execFile);
-const never = new AbortController().signal;
 const ISOLATED = ["--pid", "--uts", "--fork", "--mount-proc", "--kill-child"];
 
 /** Whether this machine allows us to create a pid namespace and a host name. */
@@ -73,22 +73,22 @@ describeWith("postgres", "two hosts on one board", ({ url }) => {
       await using folder = await tempFolder();
       await using database = await openOwnDatabase(url);
       const location = { root: folder.file("mine"), databaseUrl: database.url, slug: "default" };
-      await using store = await openBoardStore(location, { connections: 1 }, never);
+      await using store = await openBoardStore(location, { connections: 1 }, neverAborted);
       const operator = store.as({ kind: "operator", name: "alice" });
-      const { task } = await operator.create({ title: "long", assignee: "coder" }, never);
+      const { task } = await operator.create({ title: "long", assignee: "coder" }, neverAborted);
       const attachments = {
         ...boardFolders(location.root, "default"),
         now: Date.now,
         sharedLimitBytes: 1_000,
       };
       const brief = { name: "brief.txt", bytes: Buffer.from("the brief") };
-      await attachFile({ client: operator, folders: attachments }, task.id, brief, never);
+      await attachFile({ client: operator, folders: attachments }, task.id, brief, neverAborted);
       /** Copies the attachment, which proves that it was readable there, and then runs for a long time. */
       const workOn = (host: string): string => {
         const file = join(folder.path, host, "kanban/attachments", task.id, "1/brief.txt");
         return `cat ${file} > ${folder.file(`${host}.txt`)}; sleep 300`;
       };
-      const runs = async () => (await store.show(task.id, never)).runs;
+      const runs = async () => (await store.show(task.id, neverAborted)).runs;
       await using first = await startHost(folder.path, "first", database.url, workOn("first"));
       await eventually(async () => (await runs())[0]?.worker_pid != null);
       await using second = await startHost(folder.path, "second", database.url, workOn("second"));
@@ -98,7 +98,7 @@ describeWith("postgres", "two hosts on one board", ({ url }) => {
       const isRead = async () => (await readFile(folder.file("second.txt"), "utf8").catch(() => "")) !== "";
       await eventually(isRead);
       expect(await readFile(folder.file("second.txt"), "utf8")).toBe("the brief");
-      const { events, runs: both } = await store.show(task.id, never);
+      const { events, runs: both } = await store.show(task.id, neverAborted);
       expect(both).toMatchObject([{ outcome: "reclaimed" }, { outcome: null }]);
       expect(both[1]?.host_id).not.toBe(both[0]?.host_id);
       const leaseEnd = Number(events.find(({ kind }) => kind === "reclaimed")?.payload["claim_expires"]);
@@ -108,7 +108,7 @@ describeWith("postgres", "two hosts on one board", ({ url }) => {
       const log = await stat(runLogPath(folder.file("second"), "default", task.id, both[1]?.id ?? 0));
       expect(log.birthtimeMs - leaseEnd).toBeLessThan(10_000);
       await second.freeze();
-      expect(await store.check(never)).toEqual([]);
+      expect(await store.check(neverAborted)).toEqual([]);
     },
     600_000,
   );

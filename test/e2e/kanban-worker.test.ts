@@ -10,13 +10,13 @@ import { describe, expect, test } from "vitest";
 import { boardPath } from "../../src/board/board-slug.ts";
 import type { ClaimedTask } from "../../src/board/operations/runs/claim.ts";
 import { logParts, runLogPath, taskLogFolder } from "../../src/board/supervisor/log/run-log.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { codeOf, openPostgresLab } from "../support/board-lab.ts";
 import { bundleOf } from "../support/child.ts";
 import { describeWith } from "../support/services.ts";
 import { eventually, openWorkerLab, PROGRAM, SHORT_LEASE_MS } from "../support/worker-lab.ts";
 
-const never = new AbortController().signal;
 const LONG = 300_000;
 
 type Lab = Awaited<ReturnType<typeof openWorkerLab>>;
@@ -33,14 +33,18 @@ const exists = (path: string) =>
 /** Starts the real worker of a new task. */
 async function start(lab: Lab, title: string, details: Parameters<Lab["add"]>[1] = {}) {
   const claimed = await lab.claim((await lab.add(title, details)).id);
-  const started = await lab.host.start(claimed, never);
+  const started = await lab.host.start(claimed, neverAborted);
   if (started.kind === "failed") throw new Error(started.error);
   return { claimed, ...started, path: (name: string) => join(started.workspace, name) };
 }
 
 async function messagesOf(lab: Lab, profile: string, { run }: ClaimedTask) {
   const { session_id } = await lab.findRun(run.id);
-  using sessions = await openSessionStore(join(lab.root, "profiles", profile, "sessions.sqlite"), {}, never);
+  using sessions = await openSessionStore(
+    join(lab.root, "profiles", profile, "sessions.sqlite"),
+    {},
+    neverAborted,
+  );
   return sessions.loadSession(session_id ?? "").messages;
 }
 
@@ -78,7 +82,7 @@ describe("a worker that is the agent", () => {
         session_id: expect.any(String),
         worker_identity: expect.stringContaining(`"pid":${run.worker_pid}`),
       });
-      const { task, attachments } = await lab.store.show(claimed.task.id, never);
+      const { task, attachments } = await lab.store.show(claimed.task.id, neverAborted);
       expect(task.status).toBe("done");
       expect(await readFile(attachments[0]?.stored_path ?? "", "utf8")).toBe(`${workspace}\n`);
       await eventually(async () =>
@@ -91,7 +95,7 @@ describe("a worker that is the agent", () => {
       const said = JSON.stringify(messages);
       expect(said).toContain("There is no provider named opnrouter.");
       expect(said).toContain("A worktree needs a repository");
-      expect((await lab.store.list({}, never)).tasks).toHaveLength(1);
+      expect((await lab.store.list({}, neverAborted)).tasks).toHaveLength(1);
     },
     LONG,
   );
@@ -181,7 +185,7 @@ describe("a worker that is the agent", () => {
         claims.set(assignee, (await start(lab, assignee, { assignee })).claimed);
       for (const [assignee, claimed] of claims) {
         expect(await lab.ended(claimed), assignee).toMatchObject({ outcome: outcomes[assignee] });
-        const { task } = await lab.store.show(claimed.task.id, never);
+        const { task } = await lab.store.show(claimed.task.id, neverAborted);
         const isGivenUp = assignee === "auth";
         expect(task, assignee).toMatchObject({
           status: isGivenUp ? "blocked" : "ready",
@@ -205,14 +209,14 @@ describe("a worker that is the agent", () => {
       await lab.addProfile("coder", { answers: [shell(wait), complete] });
       const { claimed, path } = await start(lab, "listen");
       await eventually(() => exists(path("started")));
-      const comment = await lab.operator.comment(claimed.task.id, "use the blue one", never);
+      const comment = await lab.operator.comment(claimed.task.id, "use the blue one", neverAborted);
       await writeFile(path("go"), "");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
       const steers = (await messagesOf(lab, "coder", claimed)).filter(
         (message) => message.role === "user" && message.kind === "steer",
       );
       expect(JSON.stringify(steers)).toContain("use the blue one");
-      const { events } = await lab.store.show(claimed.task.id, never);
+      const { events } = await lab.store.show(claimed.task.id, neverAborted);
       expect(events.map(({ payload }) => payload["note"])).toContain(`read comment ${comment.id}`);
     },
     LONG,
@@ -236,7 +240,7 @@ describe("a worker that is the agent", () => {
       });
       await lab.unguard(first.claimed.task.id); // the pause after a failure has its own tests
       const again = await lab.claim(first.claimed.task.id);
-      await lab.host.start(again, never);
+      await lab.host.start(again, neverAborted);
       const run = await lab.ended(again);
       expect(run).toMatchObject({ outcome: "completed" });
       expect(run.session_id).toBe((await lab.findRun(first.claimed.run.id)).session_id);
@@ -255,7 +259,7 @@ describe("a worker that is the agent", () => {
       process.kill(worker_pid ?? 0, "SIGTERM");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "infra_killed" });
       await eventually(async () => (await lab.logOf(claimed)).includes("exit 143")); // written after the exit
-      const { task } = await lab.store.show(claimed.task.id, never);
+      const { task } = await lab.store.show(claimed.task.id, neverAborted);
       expect(task).toMatchObject({ consecutive_failures: 0, status: "ready" });
     },
     LONG,
@@ -298,10 +302,10 @@ describe("a worker that is the agent", () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", {});
       const ghost = await lab.claim((await lab.add("haunted", { assignee: "ghost" })).id);
-      expect(await lab.host.start(ghost, never)).toMatchObject({ kind: "failed", cause: "spawn" });
+      expect(await lab.host.start(ghost, neverAborted)).toMatchObject({ kind: "failed", cause: "spawn" });
       const nowhere = await lab.add("nowhere", { workspaceKind: "dir", workspacePath: "/dev/null/folder" });
       const claimed = await lab.claim(nowhere.id);
-      expect(await lab.host.start(claimed, never)).toMatchObject({
+      expect(await lab.host.start(claimed, neverAborted)).toMatchObject({
         kind: "failed",
         cause: "workspace",
         error: expect.stringMatching(/folder/),
@@ -324,7 +328,7 @@ describe("a worker that is the agent", () => {
       await rm(home, { recursive: true });
       await mkdir(home);
       await writeFile(join(home, "config.yaml"), "model:\n  provider: scripted\n  default: /nowhere\n");
-      await lab.host.start(claimed, never);
+      await lab.host.start(claimed, neverAborted);
       const run = await lab.ended(claimed);
       expect(["crashed", "gave_up"]).toContain(run.outcome);
       expect(run.error).toContain("/nowhere");
@@ -340,7 +344,7 @@ describe("a worker that is the agent", () => {
       const { id } = await lab.add("fails");
       const sessionOfNextRun = async (): Promise<string | null> => {
         const claimed = await lab.claim(id);
-        const started = await lab.host.start(claimed, never);
+        const started = await lab.host.start(claimed, neverAborted);
         if (started.kind === "failed") throw new Error(started.error);
         const { session_id, outcome } = await lab.ended(claimed);
         expect(outcome).toBe("crashed");
@@ -348,12 +352,12 @@ describe("a worker that is the agent", () => {
         return session_id;
       };
       const first = await sessionOfNextRun();
-      await lab.operator.retry(id, { fresh: false }, never);
+      await lab.operator.retry(id, { fresh: false }, neverAborted);
       expect(await sessionOfNextRun()).toBe(first);
-      await lab.operator.retry(id, { fresh: false }, never);
+      await lab.operator.retry(id, { fresh: false }, neverAborted);
       const second = await sessionOfNextRun();
       expect(second).not.toBe(first);
-      await lab.operator.retry(id, { fresh: true }, never);
+      await lab.operator.retry(id, { fresh: true }, neverAborted);
       expect([first, second]).not.toContain(await sessionOfNextRun());
     },
     LONG,
@@ -400,7 +404,7 @@ describe("a worker that is the agent", () => {
       );
       const { claimed } = await start(lab, "own");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed", summary: "by hand" });
-      const { task, comments } = await lab.store.show(other.id, never);
+      const { task, comments } = await lab.store.show(other.id, neverAborted);
       expect(task).toMatchObject({ status: "ready", assignee: "coder" });
       expect(comments).toMatchObject([{ author: "coder", body: "hello" }]);
       const said = await readFile(join(lab.folder.path, "refusals.txt"), "utf8");
@@ -432,10 +436,10 @@ describe("a worker that is the agent", () => {
       });
       const { id } = await lab.add("own");
       const claimed = await lab.claim(id, { maxChildren: 1, maxDepth: 5 });
-      const started = await lab.host.start(claimed, never);
+      const started = await lab.host.start(claimed, neverAborted);
       if (started.kind === "failed") throw new Error(started.error);
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
-      const { tasks } = await lab.store.list({}, never);
+      const { tasks } = await lab.store.list({}, neverAborted);
       expect(tasks.map(({ title }) => title)).toEqual(["own", "one"]);
     },
     LONG,
@@ -449,16 +453,16 @@ describe("a worker that is the agent", () => {
       const { claimed, path, supervisorPid } = await start(lab, "orphan");
       await eventually(() => exists(path("started")));
       const run = await lab.findRun(claimed.run.id);
-      expect(await lab.host.isAlive(run, never)).toBe("alive");
+      expect(await lab.host.isAlive(run, neverAborted)).toBe("alive");
       process.kill(supervisorPid ?? 0, "SIGKILL");
       await eventually(async () => (await lab.processesOf(claimed)).length === 0);
       // An exiting process no longer has an environment, but still counts as alive.
-      await eventually(async () => (await lab.host.isAlive(run, never)) === "dead");
+      await eventually(async () => (await lab.host.isAlive(run, neverAborted)) === "dead");
       expect(await lab.findRun(claimed.run.id)).toMatchObject({ ended_at: null });
       lab.expireLease(claimed);
-      expect(await lab.store.expiredRuns(0, never)).toHaveLength(1);
-      expect(await lab.host.terminate(run, never)).toBe("gone");
-      expect(await lab.system.reclaimExpired(claimed.run.id, 0, never)).toBe(true);
+      expect(await lab.store.expiredRuns(0, neverAborted)).toHaveLength(1);
+      expect(await lab.host.terminate(run, neverAborted)).toBe("gone");
+      expect(await lab.system.reclaimExpired(claimed.run.id, 0, neverAborted)).toBe(true);
     },
     LONG,
   );
@@ -479,9 +483,9 @@ describeWith("postgres", "a board in PostgreSQL", ({ url }) => {
       });
       const { claimed } = await start(lab, "far away");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
-      const { attachments } = await lab.store.show(claimed.task.id, never);
+      const { attachments } = await lab.store.show(claimed.task.id, neverAborted);
       const [attachment] = attachments;
-      const content = await lab.store.attachmentPart(attachment?.content_key ?? "", 0, never);
+      const content = await lab.store.attachmentPart(attachment?.content_key ?? "", 0, neverAborted);
       const env = Buffer.from(content ?? []).toString("utf8");
       expect(env).toContain(`HERMES_KANBAN_BOARD=${slug}\n`);
       expect(env).not.toContain("postgres");
@@ -514,7 +518,7 @@ describeWith("postgres", "a board in PostgreSQL", ({ url }) => {
       });
       const { claimed } = await start(lab, "own");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed", summary: "by hand" });
-      const { tasks } = await lab.store.list({}, never);
+      const { tasks } = await lab.store.list({}, neverAborted);
       expect(tasks.map(({ title }) => title)).toContain("a child");
       const left = await readdir(taskLogFolder(lab.root, slug, claimed.task.id));
       expect(left.filter((name) => name.endsWith(".token"))).toEqual([]);
@@ -531,10 +535,10 @@ async function endByUser(location: { readonly databaseUrl?: string; readonly slu
   await using lab = await openWorkerLab({ leaseMs: HOURS_MS, ...location });
   const { operator } = lab;
   const moves: readonly ((id: string) => Promise<unknown>)[] = [
-    (id) => operator.complete(id, { summary: "by hand" }, never),
-    (id) => operator.block(id, "why?", undefined, never),
-    (id) => operator.archive(id, never),
-    (id) => operator.release(id, "mine", never),
+    (id) => operator.complete(id, { summary: "by hand" }, neverAborted),
+    (id) => operator.block(id, "why?", undefined, neverAborted),
+    (id) => operator.archive(id, neverAborted),
+    (id) => operator.release(id, "mine", neverAborted),
   ];
   await Promise.all(
     moves.map(async (move, index) => {
@@ -712,10 +716,10 @@ describe.concurrent("a supervisor", () => {
       process.kill(supervisorPid, "SIGKILL"); // this worker does not watch the pipe
       await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
       lab.expireLease(claimed);
-      await lab.system.reclaimExpired(claimed.run.id, 0, never);
+      await lab.system.reclaimExpired(claimed.run.id, 0, neverAborted);
       expect(await lab.processesOf(claimed)).not.toEqual([]);
       const next = await lab.claim(claimed.task.id);
-      await lab.host.start(next, never);
+      await lab.host.start(next, neverAborted);
       expect(await lab.processesOf(claimed)).toEqual([]);
       expect(await lab.ended(next)).toMatchObject({ outcome: "completed" });
     },
@@ -732,11 +736,11 @@ describe.concurrent("a supervisor", () => {
       const unrelated = spawn("sleep", ["300"]);
       try {
         const foreign = { ...run, id: 999, worker_identity: null, supervisor_pid: unrelated.pid ?? 0 };
-        expect(await lab.host.isAlive(foreign, never)).toBe("unknown");
-        expect(await lab.host.terminate(foreign, never)).toBe("unknown");
+        expect(await lab.host.isAlive(foreign, neverAborted)).toBe("unknown");
+        expect(await lab.host.terminate(foreign, neverAborted)).toBe("unknown");
         expect(unrelated.exitCode).toBeNull();
-        expect(await lab.host.isAlive(run, never)).toBe("alive");
-        expect(await lab.host.terminate(run, never)).toBe("gone");
+        expect(await lab.host.isAlive(run, neverAborted)).toBe("alive");
+        expect(await lab.host.terminate(run, neverAborted)).toBe("gone");
         expect(await lab.processesOf(claimed)).toEqual([]);
         expect(await lab.supervisorsOf(claimed)).toEqual([]);
         expect(unrelated.kill(0)).toBe(true);
@@ -790,7 +794,7 @@ describe.concurrent("a supervisor", () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
       const claimed = await lab.claim((await lab.add("taken away")).id);
       await lab.superviseScript(claimed, "trap '' TERM; while :; do sleep 0.1; done");
-      await lab.operator.release(claimed.task.id, "mine", never);
+      await lab.operator.release(claimed.task.id, "mine", neverAborted);
       await eventually(async () => (await lab.processesOf(claimed)).length === 0);
       await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
       expect(await lab.findRun(claimed.run.id)).toMatchObject({ outcome: "released" });
@@ -805,8 +809,8 @@ describe.concurrent("a supervisor", () => {
       const claimed = await lab.claim((await lab.add("frozen")).id);
       const { supervisorPid } = await lab.superviseScript(claimed, "while :; do sleep 0.1; done");
       process.kill(supervisorPid, "SIGSTOP");
-      await eventually(async () => (await lab.store.expiredRuns(0, never)).length === 1);
-      expect(await lab.system.reclaimExpired(claimed.run.id, 0, never)).toBe(true);
+      await eventually(async () => (await lab.store.expiredRuns(0, neverAborted)).length === 1);
+      expect(await lab.system.reclaimExpired(claimed.run.id, 0, neverAborted)).toBe(true);
       const next = await lab.claim(claimed.task.id);
       const old = lab.store.as({
         kind: "run",
@@ -815,7 +819,9 @@ describe.concurrent("a supervisor", () => {
         runId: claimed.run.id,
         token: claimed.token,
       });
-      expect(await codeOf(old.complete(claimed.task.id, { summary: "late" }, never))).toBe("run-superseded");
+      expect(await codeOf(old.complete(claimed.task.id, { summary: "late" }, neverAborted))).toBe(
+        "run-superseded",
+      );
       expect(await lab.processesOf(claimed)).not.toEqual([]);
       process.kill(supervisorPid, "SIGCONT");
       await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);

@@ -1,8 +1,8 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { eventually, openWorkerLab } from "../support/worker-lab.ts";
 
-const never = new AbortController().signal;
 const LONG = 600_000;
 
 type Lab = Awaited<ReturnType<typeof openWorkerLab>>;
@@ -17,7 +17,7 @@ const exists = (path: string) =>
 
 async function start(lab: Lab, id: string) {
   const claimed = await lab.claim(id);
-  const started = await lab.host.start(claimed, never);
+  const started = await lab.host.start(claimed, neverAborted);
   if (started.kind === "failed") throw new Error(started.error);
   return { claimed, workspace: started.workspace };
 }
@@ -35,7 +35,7 @@ test(
     await eventually(async () => !(await exists(workspace)));
     expect(await lab.processesOf(claimed)).toEqual([]); // removed only after the last process had exited
     await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
-    const { attachments, events } = await lab.store.show(claimed.task.id, never);
+    const { attachments, events } = await lab.store.show(claimed.task.id, neverAborted);
     expect(await readFile(attachments[0]?.stored_path ?? "", "utf8")).toBe("kept\n");
     const discarded = events.find(({ kind }) => kind === "workspace_discarded_content")?.payload;
     expect(discarded).toMatchObject({

@@ -9,6 +9,7 @@ import { type BoardStore, openBoardStore } from "../../src/board/board-store.ts"
 import { listBoardSchemas } from "../../src/board/database/postgres-schemas.ts";
 import type { Task } from "../../src/board/task.ts";
 import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { tempHome } from "../support/hermes.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
@@ -16,7 +17,6 @@ import { describeWith } from "../support/services.ts";
 const Sqlite = await loadSqlite();
 
 const run = promisify(execFile);
-const never = new AbortController().signal;
 const LONG = { timeout: 600_000 };
 const WAIT = { timeout: 150_000, interval: 20 };
 const BOARDS = ["default", "ops"] as const;
@@ -35,13 +35,17 @@ async function openHome(databaseUrl = "") {
     home.hermes(args, { env, killWhen });
   for (const name of ["a", "other"]) await hermes(["profile", "create", name]);
   const at = async <Result>(slug: string, work: (store: BoardStore) => Promise<Result>): Promise<Result> => {
-    await using store = await openBoardStore({ root: home.path, databaseUrl, slug, create: true }, {}, never);
+    await using store = await openBoardStore(
+      { root: home.path, databaseUrl, slug, create: true },
+      {},
+      neverAborted,
+    );
     return await work(store);
   };
   const add = (slug: string, assignee: string): Promise<Task> =>
     at(slug, async (store) => {
       const operator = store.as({ kind: "operator", name: "alice" });
-      return (await operator.create({ title: `for ${assignee}`, assignee }, never)).task;
+      return (await operator.create({ title: `for ${assignee}`, assignee }, neverAborted)).task;
     });
   const tasks: Record<string, Task> = {};
   for (const slug of BOARDS) {
@@ -56,7 +60,7 @@ async function openHome(databaseUrl = "") {
     idOn: (slug: (typeof BOARDS)[number]) => tasks[slug]?.id ?? "",
     assignees: (slug: string) =>
       at(slug, async (store) => {
-        const { tasks } = await store.list({ order: "created" }, never);
+        const { tasks } = await store.list({ order: "created" }, neverAborted);
         return tasks.map(({ assignee }) => assignee);
       }),
     profiles: async () =>
@@ -88,7 +92,7 @@ function renameContract(
       });
       for (const slug of BOARDS) {
         expect(await home.assignees(slug)).toEqual(["b", "other"]);
-        const events = await home.at(slug, (store) => store.events(0, undefined, never));
+        const events = await home.at(slug, (store) => store.events(0, undefined, neverAborted));
         expect(events.filter(({ kind }) => kind === "profile_renamed")).toHaveLength(1);
       }
       expect(await home.profiles()).toEqual(["b", "other"]);
@@ -371,6 +375,6 @@ describeWith("postgres", "profiles and boards in PostgreSQL", (service) => {
     await home.hermes(["profile", "create", "a"]);
     const renamed = await home.hermes(["profile", "rename", "a", "b", "--json"], { env });
     expect(renamed.json()).toMatchObject({ name: "b", boards: [] });
-    expect(await listBoardSchemas(database.url, BOARD_SCHEMA_PREFIX, never)).toEqual([]);
+    expect(await listBoardSchemas(database.url, BOARD_SCHEMA_PREFIX, neverAborted)).toEqual([]);
   });
 });

@@ -9,8 +9,9 @@ import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { createEngine } from "../../src/environments/docker/engine/engine.ts";
 import { reclaimSandboxes } from "../../src/environments/docker/reclaim/reclaim.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { startChild } from "../support/child.ts";
-import { never, openDockerLab } from "../support/docker.ts";
+import { openDockerLab } from "../support/docker.ts";
 import { longEnough } from "../support/long-enough.ts";
 import type { HoldInput } from "../support/sandbox-child.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
@@ -252,7 +253,7 @@ async function reclaimEverything(service: RunningPart<"docker">, home: SandboxHo
         dryRun: false,
         now: Date.now() + days * 86_400_000,
       },
-      never,
+      neverAborted,
     );
     expect(problem).toBeUndefined();
     expect(rows.filter((row) => row.action === "failed")).toEqual([]);

@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { tempHome } from "../support/hermes.ts";
 import { startScriptedServer } from "../support/scripted-server.ts";
-
-const never = new AbortController().signal;
 
 /** A home whose model answers each prompt with the prompt's number. */
 async function openLab() {
@@ -49,7 +48,7 @@ test("agent D2: a session is branched at a message, and both sessions continue w
   expect(lab.said()).toEqual(["first question", "answer 1", "third question"]);
   const path = join(lab.home.path, "sessions.sqlite");
   {
-    using store = await openSessionStore(path, {}, never);
+    using store = await openSessionStore(path, {}, neverAborted);
     const [shared = []] = [store.loadSession(second.session_id).prefix.slice(0, 4)];
     expect(store.loadSession(id).prefix.slice(0, 4)).toEqual(shared);
   }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { tempHome } from "../support/hermes.ts";
 import { startScriptedServer } from "../support/scripted-server.ts";
@@ -13,12 +14,11 @@ import {
   turnStart,
 } from "../support/session-fixtures.ts";
 
-const never = new AbortController().signal;
 const SUMMARY = "## Goal\nThe user released version 7, and the agent tagged it and wrote the notes.";
 
 /** Stores a session of some length whose model is served at `url`. */
 async function fill(home: string, url: string, untrusted?: readonly string[]): Promise<string> {
-  using store = await openSessionStore(join(home, "sessions.sqlite"), {}, never);
+  using store = await openSessionStore(join(home, "sessions.sqlite"), {}, neverAborted);
   const draft = store.createSession({
     ...NEW_SESSION,
     provider: "custom",
@@ -95,7 +95,7 @@ test("agent M1: a failed summary is reported with its cause, and the session is 
   const failed = await home.hermes(["sessions", "compact", id]);
   expect(failed).toMatchObject({ exitCode: 1, stdout: "" });
   expect(failed.stderr).toMatch(/No summary: custom did not accept.*auxiliary\.compression\.model/s);
-  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, never);
+  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, neverAborted);
   expect(store.loadSession(id).compaction).toMatchObject({ replaced: 0, failures: 1 });
   expect((await home.hermes(["sessions", "compact", "nothing"])).stderr).toContain(
     'no session with the id or title "nothing"',
@@ -128,6 +128,6 @@ test("agent K7: a compaction does not end the taint of the text that it summaris
   const id = await fill(home.path, server.url, ["@url:https://evil.example"]);
   const done = await home.hermes(["sessions", "compact", "--json"]);
   expect(done.json()).toMatchObject({ compacted: true });
-  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, never);
+  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, neverAborted);
   expect(store.loadSession(id).untrusted).toEqual(["@url:https://evil.example"]);
 });

@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readOwnIdentity } from "../../src/lib/process/process-identity.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { tempHome } from "../support/hermes.ts";
 import {
@@ -15,10 +16,8 @@ import {
   turnStart,
 } from "../support/session-fixtures.ts";
 
-const never = new AbortController().signal;
-
 async function fill(home: string): Promise<{ first: string; second: string }> {
-  using store = await openSessionStore(join(home, "sessions.sqlite"), {}, never);
+  using store = await openSessionStore(join(home, "sessions.sqlite"), {}, neverAborted);
   const draft = store.createSession({ ...NEW_SESSION, title: "Release notes" });
   await recordAll(store, draft, [
     turnStart("t1", "write the release notes"),
@@ -162,7 +161,7 @@ test("agent D3: a session is exported as a web page and as Markdown, escaped, fi
   const path = join(home.path, "sessions.sqlite");
   const ownKey = "the-key-of-this-profile";
   {
-    using store = await openSessionStore(path, {}, never);
+    using store = await openSessionStore(path, {}, neverAborted);
     await writeFile(join(home.path, ".env"), `OPENAI_API_KEY=${ownKey}\n`, { mode: 0o600 });
     const draft = store.createSession({ ...NEW_SESSION, title: "Fix <the> parser" });
     const written = JSON.stringify({ path: "a.txt", content: ownKey });
@@ -181,7 +180,7 @@ test("agent D3: a session is exported as a web page and as Markdown, escaped, fi
       assistant("undone answer"),
       turnEnd("t2"),
     ]);
-    await store.history().undo(draft.id, 1, await readOwnIdentity(never), never);
+    await store.history().undo(draft.id, 1, await readOwnIdentity(neverAborted), neverAborted);
   }
   const run = async (...words: string[]) =>
     (await home.hermes(["sessions", "export", "latest", ...words])).stdout;

@@ -6,10 +6,10 @@ import { openApiKeys } from "../../src/app/server/api-keys.ts";
 import { startAppApiServer } from "../../src/app/server/api-server.ts";
 import { readOwnIdentity, serialiseIdentity } from "../../src/lib/process/process-identity.ts";
 import { connectSqlite } from "../../src/lib/sqlite/connect-sqlite.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import { openHostOf, openScriptedApp } from "./hosted-turns.ts";
 
-const never = new AbortController().signal;
 export const MAIN_KEY = "hermes_test_0123456789abcdefghijklmnop";
 
 type ScriptedApp = Awaited<ReturnType<typeof openScriptedApp>>;
@@ -41,7 +41,7 @@ export async function startServer(scripted: ScriptedApp) {
   const server = await startAppApiServer(
     scripted.app,
     { host, onError: (error) => errors.push(error) },
-    never,
+    neverAborted,
   );
   const { url } = server;
   const send = (path: string, init: RequestInit & { key?: string | null; json?: unknown } = {}) => {
@@ -72,8 +72,8 @@ export async function startServer(scripted: ScriptedApp) {
 
 /** Adds a named key with some scopes and returns it. */
 export async function addKey({ app }: { readonly app: App }, ...scopes: Scope[]): Promise<string> {
-  using keys = await openApiKeys(app, never);
-  return await keys.add(`key-${randomUUID()}`, scopes, never);
+  using keys = await openApiKeys(app, neverAborted);
+  return await keys.add(`key-${randomUUID()}`, scopes, neverAborted);
 }
 
 export interface SentEvent {
@@ -118,7 +118,7 @@ export const dataOf = ({ data }: SentEvent) => JSON.parse(data) as Record<string
 /** Makes a run look as if its process was killed right before the end of the run was stored. */
 async function forgetEnd(home: string, id: string): Promise<void> {
   const database = await connectSqlite(`${home}/api.sqlite`, { readonly: false, busyTimeoutMs: 1_000 });
-  const dead = { ...(await readOwnIdentity(never)), pid: 2 ** 22 + 1, startTime: "1" };
+  const dead = { ...(await readOwnIdentity(neverAborted)), pid: 2 ** 22 + 1, startTime: "1" };
   database
     .prepare("update api_run set ended_at = null, result = null, holder = ? where id = ?")
     .run(serialiseIdentity(dead), id);

@@ -3,9 +3,8 @@ import { createInterface } from "node:readline";
 import { openBoardStore } from "../../src/board/board-store.ts";
 import type { BoardLocation } from "../../src/board/open-board.ts";
 import { AppError } from "../../src/lib/errors.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { claimNext, runCaller } from "./board-lab.ts";
-
-const never = new AbortController().signal;
 
 /** Roles of other processes that use a board in tests; started by `startChild`. */
 const ROLES = {
@@ -38,7 +37,9 @@ const ROLES = {
     await waitForLine();
     print(
       await codeOf(
-        verb === "complete" ? operator.complete(taskId, {}, never) : operator.archive(taskId, never),
+        verb === "complete"
+          ? operator.complete(taskId, {}, neverAborted)
+          : operator.archive(taskId, neverAborted),
       ),
     );
   },
@@ -51,16 +52,19 @@ const ROLES = {
     let last: string | undefined;
     for (let n = 0; ; n++) {
       const parents = last === undefined || n % 3 === 0 ? [] : [last];
-      const { task } = await operator.create({ title: `n${n}`, parents, assignee: `p${n % 2}` }, never);
+      const { task } = await operator.create(
+        { title: `n${n}`, parents, assignee: `p${n % 2}` },
+        neverAborted,
+      );
       last = task.id;
       const { claimed } = await claimNext(store, 2, { caps: { perProfile: 50 } });
       for (const { task, run, token } of claimed) {
         const worker = store.as(runCaller(task, run, token));
-        await codeOf(worker.comment(task.id, "at work", never));
+        await codeOf(worker.comment(task.id, "at work", neverAborted));
         await codeOf(
           n % 4 === 0
-            ? worker.block(task.id, "no", undefined, never)
-            : worker.complete(task.id, { summary: "done" }, never),
+            ? worker.block(task.id, "no", undefined, neverAborted)
+            : worker.complete(task.id, { summary: "done" }, neverAborted),
         );
       }
     }
@@ -68,7 +72,7 @@ const ROLES = {
 };
 
 function open(location: BoardLocation) {
-  return openBoardStore(location, { busyDeadlineMs: 120_000 }, never);
+  return openBoardStore(location, { busyDeadlineMs: 120_000 }, neverAborted);
 }
 
 async function codeOf(action: Promise<unknown>): Promise<string> {

@@ -10,6 +10,7 @@ import type { Run, Task } from "../../src/board/task.ts";
 import type { Status } from "../../src/board/transitions.ts";
 import { AppError } from "../../src/lib/errors.ts";
 import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { tempFolder } from "./temp-folder.ts";
 import { TurnableClock } from "./turnable-clock.ts";
 
@@ -23,15 +24,13 @@ export interface BoardLab extends AsyncDisposable {
   raw<Row>(sql: string): Promise<readonly Row[]>;
 }
 
-const never = new AbortController().signal;
-
 export async function openSqliteLab(): Promise<BoardLab> {
   const folder = await tempFolder();
   const location: BoardLocation = { root: folder.path, databaseUrl: "", slug: "lab", create: true };
   const clock = new TurnableClock();
   return {
     location,
-    open: (options = {}) => openBoardStore(location, { clock, ...options }, never),
+    open: (options = {}) => openBoardStore(location, { clock, ...options }, neverAborted),
     now: () => clock.now(),
     advance: (ms) => clock.advance(ms),
     async raw<Row>(sql: string) {
@@ -66,12 +65,12 @@ export async function openPostgresLab(url: string): Promise<BoardLab> {
     client.query(
       `create or replace function "${schema}".hermes_now() returns bigint language sql stable as 'select ${now}::bigint'`,
     );
-  await (await openBoardStore(location, {}, never))[Symbol.asyncDispose]();
+  await (await openBoardStore(location, {}, neverAborted))[Symbol.asyncDispose]();
   await turn();
   await client.query(`set search_path to "${schema}"`);
   return {
     location,
-    open: (options = {}) => openBoardStore(location, options, never),
+    open: (options = {}) => openBoardStore(location, options, neverAborted),
     now: () => now,
     async advance(ms) {
       now += ms;
@@ -88,7 +87,7 @@ export async function openPostgresLab(url: string): Promise<BoardLab> {
 /** The lines of an export. */
 export async function exported(store: BoardStore, options: { portable?: boolean } = {}): Promise<string[]> {
   const lines: string[] = [];
-  await store.export(options, (line) => void lines.push(line), never);
+  await store.export(options, (line) => void lines.push(line), neverAborted);
   return lines;
 }
 
@@ -99,7 +98,7 @@ export async function openStage(openLab: () => Promise<BoardLab>) {
   const operator = store.as({ kind: "operator", name: "alice" });
   const system = store.as({ kind: "system", name: "dispatcher" });
   const claim = async (id: string, options: Partial<ClaimRequest> = {}): Promise<ClaimedTask> => {
-    const { claimed, refused } = await system.claim({ ...CLAIM, ...options, wanted: [id] }, never);
+    const { claimed, refused } = await system.claim({ ...CLAIM, ...options, wanted: [id] }, neverAborted);
     const [first] = claimed;
     if (first === undefined) throw new Error(`not claimed: ${JSON.stringify(refused)}`);
     return first;
@@ -112,12 +111,12 @@ export async function openStage(openLab: () => Promise<BoardLab>) {
     claim,
     /** A new task; ready unless the details say otherwise. */
     add: async (title: string, details: Partial<NewTask> = {}): Promise<Task> =>
-      (await operator.create({ title, assignee: "worker", ...details }, never)).task,
+      (await operator.create({ title, assignee: "worker", ...details }, neverAborted)).task,
     /** The board as the worker of a claimed run. */
     worker: ({ task, run, token }: ClaimedTask) => store.as(runCaller(task, run, token)),
-    statusOf: async (id: string): Promise<Status> => (await store.show(id, never)).task.status,
+    statusOf: async (id: string): Promise<Status> => (await store.show(id, neverAborted)).task.status,
     kinds: async (id: string): Promise<string[]> =>
-      (await store.show(id, never)).events.map(({ kind }) => kind),
+      (await store.show(id, neverAborted)).events.map(({ kind }) => kind),
     async [Symbol.asyncDispose]() {
       await store[Symbol.asyncDispose]();
       await lab[Symbol.asyncDispose]();
@@ -129,10 +128,12 @@ export const CLAIM = { from: "ready", leaseMs: 30_000, hostId: "host-1" } as con
 
 /** Claims the first ready tasks as a dispatcher does: lists them and then claims them by their ids. */
 export async function claimNext(store: BoardStore, count: number, request: Partial<ClaimRequest> = {}) {
-  const { tasks } = await store.list({ status: "ready", limit: 1_000 }, never);
+  const { tasks } = await store.list({ status: "ready", limit: 1_000 }, neverAborted);
   const free = tasks.filter(({ hold, not_before }) => !hold && not_before === null);
   const wanted = free.slice(0, count).map(({ id }) => id);
-  return store.as({ kind: "system", name: "dispatcher" }).claim({ ...CLAIM, ...request, wanted }, never);
+  return store
+    .as({ kind: "system", name: "dispatcher" })
+    .claim({ ...CLAIM, ...request, wanted }, neverAborted);
 }
 
 export function runCaller(task: Task, { id: runId, profile }: Run, token: string): Caller {

@@ -9,6 +9,7 @@ import {
 } from "../../src/conversation/turn-compaction.ts";
 import { readOwnIdentity } from "../../src/lib/process/process-identity.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { createUntrustedSources } from "../../src/policy/untrusted/untrusted-sources.ts";
 import { hashOf } from "../../src/providers/ai-sdk/prefix-hashes.ts";
 import { type Message, textOf } from "../../src/providers/message.ts";
@@ -21,7 +22,6 @@ import { failureOf } from "./model-failure.ts";
 import { storedSettings } from "./route-settings.ts";
 import { NEW_SESSION, user } from "./session-fixtures.ts";
 
-const never = new AbortController().signal;
 const NO_LIMITS = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined };
 
 /** What the model does with a request: answer, call a tool, or fail. */
@@ -107,7 +107,7 @@ export async function openCompactionLab(
   model: Model,
   { sessionId, ...options }: { sessionId?: string; compression?: object; summarizer?: Model } = {},
 ) {
-  const store = await openSessionStore(path, {}, never);
+  const store = await openSessionStore(path, {}, neverAborted);
   const tools: Tool[] = [createFetchTool()];
   const stored = sessionId === undefined ? undefined : store.list.find(sessionId);
   const draft = {
@@ -143,7 +143,7 @@ export async function openCompactionLab(
     session,
     isStored: stored !== undefined,
     earlier: [],
-    identity: await readOwnIdentity(never),
+    identity: await readOwnIdentity(neverAborted),
     model: {
       ...model,
       keySource: undefined,
@@ -188,7 +188,7 @@ export async function openCompactionLab(
     /** The window that the server has stated. */
     statedTokens: () => statedTokens,
     /** Runs one turn and returns its events. */
-    async say(text: string, signal = never): Promise<AgentEvent[]> {
+    async say(text: string, signal = neverAborted): Promise<AgentEvent[]> {
       const events: AgentEvent[] = [];
       for await (const event of conversation.say(user(text), NO_LIMITS, signal)) events.push(event);
       return events;

@@ -10,9 +10,9 @@ import { type DashboardRequest, startDashboardServer } from "../../src/api/dashb
 import { dashboardOptions } from "../../src/api/options.ts";
 import { createRedactor } from "../../src/lib/redact/redactor.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { tempFolder } from "./temp-folder.ts";
 
-const never = new AbortController().signal;
 /** For tests whose requests read no data. */
 const NO_DATA = {} as DashboardRequest["data"];
 
@@ -120,7 +120,7 @@ export async function openDashboardLab(
   await writeFile(join(appFolder, "assets", "app-1a2b.js"), "export {};");
   await writeFile(folder.file("secret.txt"), "outside");
   const clock = parts.clock ?? systemClock;
-  const signIns = await openSignInStore(folder.file("dashboard.sqlite"), clock, never);
+  const signIns = await openSignInStore(folder.file("dashboard.sqlite"), clock, neverAborted);
   const errors: unknown[] = [];
   const options = dashboardOptions.parse({ port: 0, ...settings });
   const audit = openAudit({
@@ -172,7 +172,7 @@ export async function openDashboardLab(
     });
   /** Signs a browser in; returns its `Cookie` header. */
   const signIn = async (scopes: readonly DashboardScope[] = DASHBOARD_SCOPES): Promise<string> => {
-    const code = await signIns.createCode(scopes, never);
+    const code = await signIns.createCode(scopes, neverAborted);
     const { headers } = await send("/api/enter", { json: { code } });
     return headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
   };

@@ -3,7 +3,8 @@ import { createInterface } from "node:readline";
 import { createEngine } from "../../src/environments/docker/engine/engine.ts";
 import { ensureSandbox } from "../../src/environments/docker/lifecycle/ensure-sandbox.ts";
 import { createSandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
-import { never, testHost, testOptions } from "./docker.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
+import { testHost, testOptions } from "./docker.ts";
 
 export interface EnsureInput {
   readonly binary: string;
@@ -25,7 +26,7 @@ const ROLES = {
       engine,
       spec,
       { onNotice: () => undefined, onProgress: () => undefined },
-      never,
+      neverAborted,
     );
     print({ id, how });
   },

@@ -21,8 +21,6 @@ import { tempFolder } from "./temp-folder.ts";
 
 const run = promisify(execFile);
 
-export const never = new AbortController().signal;
-
 /** The default options of tests: small, and without a network, which starts faster. */
 export function testOptions(image: string, overrides: Partial<TerminalOptions> = {}): TerminalOptions {
   return terminalOptions.parse({

@@ -6,12 +6,12 @@ import { openApp } from "../../src/app/app.ts";
 import { openTurnHost } from "../../src/app/server/turn-host.ts";
 import { writeSecret } from "../../src/config/files/write-setting.ts";
 import type { Surface } from "../../src/conversation/conversation-request.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import type { HostedTurn, TurnHost, TurnHostSize } from "../../src/turns/turn-host.ts";
 import type { JournalItem } from "../../src/turns/turn-journal.ts";
 import { tempFolder } from "./temp-folder.ts";
 
-const never = new AbortController().signal;
 const NO_LIMITS = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined };
 
 export const TEST_SURFACE: Surface = {
@@ -42,7 +42,7 @@ export async function openScriptedApp(script: ScriptInput, settings: object = {}
       userHome: folder.path,
     });
   const setSecret = (name: string, value: string) =>
-    writeSecret(join(home, ".env"), home, name, value, never);
+    writeSecret(join(home, ".env"), home, name, value, neverAborted);
   return {
     folder,
     home,
@@ -75,7 +75,7 @@ export function openHostOf(
   const onBug = (error: unknown): never => {
     throw error;
   };
-  return openTurnHost(app, { notify: () => undefined, onBug, cwd: folder.path, size }, never);
+  return openTurnHost(app, { notify: () => undefined, onBug, cwd: folder.path, size }, neverAborted);
 }
 
 export function startTurn(
@@ -95,12 +95,13 @@ export function startTurn(
 
 export async function collect(turn: HostedTurn, after = 0): Promise<JournalItem[]> {
   const items: JournalItem[] = [];
-  for await (const item of turn.watch(after, never)) items.push(item);
+  for await (const item of turn.watch(after, neverAborted)) items.push(item);
   return items;
 }
 
 /** Watches a turn until it has an event of a type. */
 export async function waitFor(turn: HostedTurn, type: AgentEvent["type"]): Promise<void> {
-  for await (const item of turn.watch(0, never)) if ("event" in item && item.event.type === type) return;
+  for await (const item of turn.watch(0, neverAborted))
+    if ("event" in item && item.event.type === type) return;
   throw new Error(`the turn ended without ${type}`);
 }

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { type JobsTarget, openJobs } from "./jobs-lab.ts";
 
 export interface StartInput {
@@ -7,8 +8,6 @@ export interface StartInput {
   readonly command: string;
 }
 
-const never = new AbortController().signal;
-
 /** Roles of other processes in the tests; started by `startChild`. */
 const ROLES = {
   /** Starts a job, prints it and runs until it is killed. */
@@ -16,16 +15,16 @@ const ROLES = {
     const { jobs, environment } = await openJobs(target, path);
     const session = environment.openSession();
     const lifetime = "persistent";
-    print(await jobs.start(command, { session, owner: "a", lifetime, notify: true }, never));
+    print(await jobs.start(command, { session, owner: "a", lifetime, notify: true }, neverAborted));
     setInterval(() => undefined, 60_000);
   },
   /** Waits for a line on stdin, takes completions and prints their number. */
   async take({ target, path }: StartInput) {
     const { jobs } = await openJobs(target, path);
-    await jobs.list(never);
+    await jobs.list(neverAborted);
     print("ready");
     await new Promise((resolve) => process.stdin.once("data", resolve));
-    print((await jobs.takeCompletions("a", never)).length);
+    print((await jobs.takeCompletions("a", neverAborted)).length);
     process.exit();
   },
 };

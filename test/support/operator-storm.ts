@@ -8,10 +8,10 @@ import { endProcesses } from "../../src/board/supervisor/end-processes.ts";
 import { findProcesses, runProcesses } from "../../src/board/supervisor/process-table.ts";
 import type { Run, Task } from "../../src/board/task.ts";
 import { boardMark, SUPERVISOR_MARK } from "../../src/board/worker/run-mark.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { tempHome } from "./hermes.ts";
 import { scale } from "./scale.ts";
 
-const never = new AbortController().signal;
 const WAIT = { timeout: 60_000, interval: 20 };
 const SAMPLE_MS = 50;
 const PROFILES = ["coder", "writer"];
@@ -53,7 +53,7 @@ export async function openOperatorStorm(databaseUrl = "") {
   );
   await hermes("boards", "create", slug);
   const location = { root: home.path, databaseUrl, slug };
-  const store = await openBoardStore(location, { connections: 2 }, never);
+  const store = await openBoardStore(location, { connections: 2 }, neverAborted);
   const mark = boardMark(store.identity);
   const daemon = home.start(["kanban", "daemon"], { env, cwd: home.folder });
   const folder = join(home.folder, "shared");
@@ -76,7 +76,7 @@ export async function openOperatorStorm(databaseUrl = "") {
         edit: ["edit", task.id, "--priority", "7"],
       }[action];
       await hermes(...words);
-      const after = await store.show(task.id, never);
+      const after = await store.show(task.id, neverAborted);
       expect(after.runs.find(({ id }) => id === run.id)).toMatchObject(
         {
           complete: { outcome: "completed" },
@@ -96,7 +96,7 @@ export async function openOperatorStorm(databaseUrl = "") {
       await daemon.ended;
       stop.abort();
       const seen = await watched;
-      expect(await store.check(never)).toEqual([]);
+      expect(await store.check(neverAborted)).toEqual([]);
       return seen;
     },
     async [Symbol.asyncDispose]() {
@@ -115,7 +115,7 @@ export async function openOperatorStorm(databaseUrl = "") {
 /** Ensures that three tasks are ready, all in one folder. */
 async function keepReady(store: BoardStore, folder: string): Promise<void> {
   const operator = store.as({ kind: "operator", name: "alice" });
-  const { tasks } = await store.list({ order: "created", limit: 1_000 }, never);
+  const { tasks } = await store.list({ order: "created", limit: 1_000 }, neverAborted);
   for (let ready = tasks.filter(({ status }) => status === "ready").length; ready < 3; ready++)
     await operator.create(
       {
@@ -124,7 +124,7 @@ async function keepReady(store: BoardStore, folder: string): Promise<void> {
         workspaceKind: "dir",
         workspacePath: folder,
       },
-      never,
+      neverAborted,
     );
 }
 
@@ -134,9 +134,9 @@ function waitForRunning(
   mark: string,
 ): Promise<{ readonly task: Task; readonly run: Run }> {
   return vi.waitFor(async () => {
-    const { tasks } = await store.list({ order: "created", limit: 1_000 }, never);
+    const { tasks } = await store.list({ order: "created", limit: 1_000 }, neverAborted);
     const task = tasks.find(({ status }) => status === "running");
-    const run = task && (await store.findRun(task.current_run_id ?? 0, never));
+    const run = task && (await store.findRun(task.current_run_id ?? 0, neverAborted));
     const processes = run ? await findProcesses(runProcesses(`${mark}${run.task_id}.${run.id}r`)) : [];
     if (task === undefined || run === undefined || processes.length < 3)
       throw new Error("no worker is running");
@@ -153,7 +153,7 @@ async function watchProcesses(store: BoardStore, mark: string, signal: AbortSign
     if (runs.size > 1) breaches.push(`two runs at once: ${[...runs.keys()].join(", ")}`);
     for (const [name, pid] of runs) {
       const runId = Number(/\.(\d+)r$/.exec(name)?.[1]);
-      const endedAt = (await store.findRun(runId, never))?.ended_at ?? null;
+      const endedAt = (await store.findRun(runId, neverAborted))?.ended_at ?? null;
       const lateMs = endedAt === null ? 0 : Date.now() - endedAt;
       if (lateMs > scale.leavingMs && isRunning(pid))
         breaches.push(`process ${pid} still runs ${lateMs} ms after its run ${runId}`);

@@ -2,7 +2,8 @@ import { writeSync } from "node:fs";
 import { openDockerEnvironment } from "../../src/environments/docker/docker-environment.ts";
 import { createEngine } from "../../src/environments/docker/engine/engine.ts";
 import { createSandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
-import { never, testHost, testOptions } from "./docker.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
+import { testHost, testOptions } from "./docker.ts";
 
 export interface HoldInput {
   readonly binary: string;
@@ -28,7 +29,7 @@ const ROLES = {
     const session = environment.openSession();
     for (const command of commands) {
       const onOutput = (_: unknown, bytes: Uint8Array) => print(Buffer.from(bytes).toString("utf8"));
-      await environment.run({ command, session, timeoutMs: 60_000, onOutput }, never);
+      await environment.run({ command, session, timeoutMs: 60_000, onOutput }, neverAborted);
     }
   },
 };

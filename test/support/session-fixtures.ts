@@ -1,10 +1,9 @@
 import type { AgentEvent, AgentEventOf, ToolOutcome } from "../../src/agent/events.ts";
 import { readOwnIdentity } from "../../src/lib/process/process-identity.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import type { AssistantMessage, ToolCallPart, UserMessage } from "../../src/providers/message.ts";
 import type { NewSession, SessionDraft } from "../../src/sessions/session.ts";
 import type { SessionStore } from "../../src/sessions/session-store.ts";
-
-const never = new AbortController().signal;
 
 export const NEW_SESSION: NewSession = {
   source: "cli",
@@ -84,8 +83,8 @@ export async function recordAll(
   session: string | SessionDraft,
   events: readonly AgentEvent[],
 ): Promise<void> {
-  await using turn = await store.acquireTurn(session, await readOwnIdentity(never), never);
-  for (const event of events) await turn.record(event, never);
+  await using turn = await store.acquireTurn(session, await readOwnIdentity(neverAborted), neverAborted);
+  for (const event of events) await turn.record(event, neverAborted);
 }
 
 /** Stores a session of one question and its answer. */

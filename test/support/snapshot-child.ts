@@ -4,7 +4,8 @@ import { restoreSandbox } from "../../src/environments/docker/restore/restore-sa
 import { snapshotSandbox } from "../../src/environments/docker/snapshots/snapshot-sandbox.ts";
 import { requireSnapshot } from "../../src/environments/docker/snapshots/snapshot-store.ts";
 import { createSandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
-import { never, testHost, testOptions } from "./docker.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
+import { testHost, testOptions } from "./docker.ts";
 
 export interface DyingInput {
   readonly binary: string;
@@ -47,17 +48,23 @@ const optionsOf = ({ folder }: DyingInput) => ({
 /** Roles of processes that are killed in tests; started by `startChild`. */
 const ROLES = {
   async snapshot(input: DyingInput) {
-    await snapshotSandbox(dyingEngine(input), await specOf(input, "default"), optionsOf(input), never);
+    await snapshotSandbox(dyingEngine(input), await specOf(input, "default"), optionsOf(input), neverAborted);
   },
   async fork(input: DyingInput) {
     const source = { sandbox: await specOf(input, "default") };
-    await forkSandbox(dyingEngine(input), source, await specOf(input, "copy"), optionsOf(input), never);
+    await forkSandbox(
+      dyingEngine(input),
+      source,
+      await specOf(input, "copy"),
+      optionsOf(input),
+      neverAborted,
+    );
   },
   async restore(input: DyingInput) {
     const store = { sandboxesFolder: optionsOf(input).sandboxesFolder, profileId: input.profileId };
     const snapshot = await requireSnapshot(store, "kept");
     const options = { ...optionsOf(input), force: false };
-    await restoreSandbox(dyingEngine(input), snapshot, await specOf(input, "default"), options, never);
+    await restoreSandbox(dyingEngine(input), snapshot, await specOf(input, "default"), options, neverAborted);
   },
 };
 

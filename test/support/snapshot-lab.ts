@@ -3,7 +3,8 @@ import { ensureSandbox } from "../../src/environments/docker/lifecycle/ensure-sa
 import type { SandboxStore } from "../../src/environments/docker/lifecycle/sandbox-record.ts";
 import { listOwnImages } from "../../src/environments/docker/snapshots/own-images.ts";
 import type { SandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
-import { type DockerLab, never, openDockerLab } from "./docker.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
+import { type DockerLab, openDockerLab } from "./docker.ts";
 import type { RunningPart } from "./services.ts";
 
 /** A lab whose images are also removed at the end. */
@@ -25,7 +26,7 @@ export async function openSnapshotLab(service: RunningPart<"docker">): Promise<S
       return { sandboxesFolder: store.sandboxesFolder, now: Date.now(), reporter: lab.reporter };
     },
     async sh(spec, command) {
-      const { id } = await ensureSandbox(lab.engine, spec, lab.reporter, never);
+      const { id } = await ensureSandbox(lab.engine, spec, lab.reporter, neverAborted);
       return lab.docker("exec", id, "sh", "-c", command);
     },
     images: () => imagesOf(lab.engine, lab.profileId),
@@ -40,5 +41,5 @@ export async function openSnapshotLab(service: RunningPart<"docker">): Promise<S
 
 /** The tags of the images of a profile's snapshots and forks. */
 async function imagesOf(engine: Engine, profileId: string): Promise<string[]> {
-  return (await listOwnImages(engine, profileId, never)).map(({ tag }) => tag);
+  return (await listOwnImages(engine, profileId, neverAborted)).map(({ tag }) => tag);
 }

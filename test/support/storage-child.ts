@@ -10,6 +10,7 @@ import { createLeases, leaseMigration } from "../../src/lib/sqlite/lease.ts";
 import type { Migration } from "../../src/lib/sqlite/migrate.ts";
 import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { playRole, print, waitForLine } from "./child-role.ts";
 import { BLOBS, COUNTER, LOGGED } from "./storage-fixtures.ts";
 import { TurnableClock } from "./turnable-clock.ts";
@@ -55,7 +56,7 @@ const ROLES = {
     await database.write(() => {
       database.prepare("update counter set value = 99").run();
       process.kill(process.pid, "SIGKILL");
-    }, never);
+    }, neverAborted);
   },
 
   async increment({ path, times }: { path: string; times: number }) {
@@ -94,7 +95,7 @@ const ROLES = {
     writeFileSync(ballast, new Uint8Array(128 * 1024));
     using database = await open(join(folder, "a.sqlite"), BLOBS);
     const insert = database.prepare("insert into blob values (zeroblob(?))");
-    const add = () => database.write(() => void insert.run(16_384), never);
+    const add = () => database.write(() => void insert.run(16_384), neverAborted);
     let kept = 0;
     const full = await failure(async () => {
       for (; ; kept++) await add();
@@ -110,54 +111,61 @@ const ROLES = {
   async "lock-increment"({ lock, file, times }: { lock: string; file: string; times: number }) {
     await waitForLine();
     for (let time = 0; time < times; time++) {
-      await withFileLock({ path: lock, deadlineMs: 300_000 }, () => incrementFile(file), never);
+      await withFileLock({ path: lock, deadlineMs: 300_000 }, () => incrementFile(file), neverAborted);
     }
     print("done");
   },
 
   async "lock-hold"({ lock }: { lock: string }) {
-    await withFileLock({ path: lock, deadlineMs: 300_000 }, () => waitForLine("held"), never);
+    await withFileLock({ path: lock, deadlineMs: 300_000 }, () => waitForLine("held"), neverAborted);
   },
 
   async "lease-hold"({ path, name, ttlMs }: { path: string; name: string; ttlMs: number }) {
     using database = await open(path, [leaseMigration]);
-    await waitForLine(await createLeases(database).acquire(name, await readOwnIdentity(never), ttlMs, never));
+    await waitForLine(
+      await createLeases(database).acquire(name, await readOwnIdentity(neverAborted), ttlMs, neverAborted),
+    );
   },
 
   /** Waits for a line on stdin, then takes a lease at the time `now`. */
   async "lease-try"({ path, name, now }: { path: string; name: string; now: number }) {
     using database = await open(path, [leaseMigration], new TurnableClock(now));
-    const owner = await readOwnIdentity(never);
+    const owner = await readOwnIdentity(neverAborted);
     await waitForLine();
-    await waitForLine(await createLeases(database).acquire(name, owner, 60_000, never));
+    await waitForLine(await createLeases(database).acquire(name, owner, 60_000, neverAborted));
   },
 
   async "lease-increment"({ path, name, file, times }: LeaseIncrement) {
     using database = await open(path, [leaseMigration]);
     const leases = createLeases(database);
-    const owner = await readOwnIdentity(never);
+    const owner = await readOwnIdentity(neverAborted);
     await waitForLine();
     const tokens: number[] = [];
     while (tokens.length < times) {
-      const taken = await leases.acquire(name, owner, 3_600_000, never);
+      const taken = await leases.acquire(name, owner, 3_600_000, neverAborted);
       if ("heldBy" in taken) {
-        await systemClock.sleep(1 + Math.random() * 10, never);
+        await systemClock.sleep(1 + Math.random() * 10, neverAborted);
         continue;
       }
       await incrementFile(file);
       tokens.push(taken.token);
-      await leases.release(name, taken.token, never);
+      await leases.release(name, taken.token, neverAborted);
     }
     print(tokens);
   },
 
   async identity() {
-    await waitForLine(await readOwnIdentity(never));
+    await waitForLine(await readOwnIdentity(neverAborted));
   },
 
   /** The liveness of the process with pid 1, given a wrong identity. */
   async "liveness-of-first"() {
-    print(await checkLiveness({ ...(await readOwnIdentity(never)), pid: 1, startTime: "wrong" }, never));
+    print(
+      await checkLiveness(
+        { ...(await readOwnIdentity(neverAborted)), pid: 1, startTime: "wrong" },
+        neverAborted,
+      ),
+    );
   },
 };
 
@@ -168,10 +176,12 @@ interface LeaseIncrement {
   readonly times: number;
 }
 
-const never = new AbortController().signal;
-
 function open(path: string, migrations: readonly Migration[], clock = systemClock): Promise<Database> {
-  return openDatabase(path, { migrations, synchronous: "NORMAL", clock, busyDeadlineMs: 300_000 }, never);
+  return openDatabase(
+    path,
+    { migrations, synchronous: "NORMAL", clock, busyDeadlineMs: 300_000 },
+    neverAborted,
+  );
 }
 
 function increment(database: Database): Promise<void> {
@@ -179,12 +189,12 @@ function increment(database: Database): Promise<void> {
     // Read and written in two statements, so that a broken lock loses updates.
     const row = database.prepare<{ value: number }>("select value from counter").get();
     database.prepare("update counter set value = ?").run((row?.value ?? 0) + 1);
-  }, never);
+  }, neverAborted);
 }
 
 async function incrementFile(path: string): Promise<void> {
   const value = Number(readFileSync(path, "utf8"));
-  await systemClock.sleep(1, never);
+  await systemClock.sleep(1, neverAborted);
   writeFileSync(path, String(value + 1));
 }
 

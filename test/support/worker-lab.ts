@@ -23,6 +23,7 @@ import type { RunOrder } from "../../src/board/worker/run-order.ts";
 import { pickPublicVariables, workerVariables } from "../../src/board/worker/worker-variables.ts";
 import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 const Sqlite = await loadSqlite();
@@ -32,7 +33,6 @@ export const PROGRAM = [
   fileURLToPath(new URL("../../dist/main.cjs", import.meta.url)),
 ] as const;
 const run = promisify(execFile);
-const never = new AbortController().signal;
 const POLICY = { failureLimit: 5, failureRetryMs: 0, rateLimitCooldownMs: 1_000 };
 const HOST = "host-of-test";
 const OPERATOR = { kind: "operator", name: "alice" } as const;
@@ -62,7 +62,7 @@ export async function openWorkerLab({
   await mkdir(root, { mode: 0o700 });
   if (diskBytes > 0) await run("mount", ["-t", "tmpfs", "-o", `size=${diskBytes},mode=700`, "tmpfs", root]);
   const location: BoardLocation = { root, databaseUrl, slug };
-  const store = await openBoardStore(location, {}, never);
+  const store = await openBoardStore(location, {}, neverAborted);
   const operator = store.as(OPERATOR);
   const system = store.as({ kind: "system", name: "dispatcher" });
   const around = { PATH: process.env["PATH"], HOME: folder.path, ...variables };
@@ -88,18 +88,18 @@ export async function openWorkerLab({
     defaultWorkdir: async () => null,
   });
   const add = async (title: string, details: Partial<NewTask> = {}) =>
-    (await operator.create({ title, assignee: "coder", ...details }, never)).task;
+    (await operator.create({ title, assignee: "coder", ...details }, neverAborted)).task;
   const claim = async (id: string, childLimits?: ChildLimits): Promise<ClaimedTask> => {
     const { claimed, refused } = await system.claim(
       { wanted: [id], from: "ready", leaseMs, hostId: HOST, ...(childLimits && { childLimits }) },
-      never,
+      neverAborted,
     );
     const [first] = claimed;
     if (first === undefined) throw new Error(`not claimed: ${JSON.stringify(refused)}`);
     return first;
   };
   const findRun = async (id: number): Promise<Run> => {
-    const run = await store.findRun(id, never);
+    const run = await store.findRun(id, neverAborted);
     if (run === undefined) throw new Error(`run ${id} does not exist`);
     return run;
   };
@@ -168,13 +168,13 @@ export async function openWorkerLab({
         log: { path: runLogPath(root, location.slug, task.id, run.id), maxBytes: 64 * 1024, backups: 1 },
         policy: POLICY,
       };
-      const started = await startSupervisor(PROGRAM, order, pickPublicVariables(around), never);
+      const started = await startSupervisor(PROGRAM, order, pickPublicVariables(around), neverAborted);
       if (started.kind === "failed") throw new Error(started.error);
       return { ...started, cwd };
     },
     /** Removes the guards of a task, such as the pause after a failure. */
     unguard: (id: string) =>
-      store.forDispatcher.write(OPERATOR, (transaction) => liftGuards(transaction, id), never),
+      store.forDispatcher.write(OPERATOR, (transaction) => liftGuards(transaction, id), neverAborted),
     /** Lets the lease of a run expire, as if it had not been renewed. Only for a board in SQLite. */
     expireLease({ run }: ClaimedTask): void {
       const connection = new Sqlite(boardPath(root, slug), { timeout: 150_000 });

@@ -6,7 +6,8 @@ import type { Environment } from "../../src/environments/environment.ts";
 import { createEnvironmentFiles } from "../../src/environments/files/environment-files.ts";
 import { openLocalEnvironment } from "../../src/environments/local/local-environment.ts";
 import { terminalOptions } from "../../src/environments/options.ts";
-import { never, testHost, testOptions } from "./docker.ts";
+import { neverAborted } from "../../src/lib/time/never-aborted.ts";
+import { testHost, testOptions } from "./docker.ts";
 import type { EnsureInput } from "./docker-child.ts";
 
 export interface LoopInput {
@@ -42,7 +43,7 @@ const ROLES = {
     for (let version = 0; ; version++) {
       const letter = String.fromCharCode(0x61 + (version % 26));
       const content = Buffer.alloc(input.bytes, letter);
-      const written = await files.write(input.path, content, {}, never);
+      const written = await files.write(input.path, content, {}, neverAborted);
       if (written.kind !== "written") throw new Error(written.message);
       writeSync(1, `${JSON.stringify(letter)}\n`);
     }

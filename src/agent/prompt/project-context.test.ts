@@ -4,12 +4,11 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { findProjectContext } from "./project-context.ts";
 
-const never = new AbortController().signal;
-
 /** Searches with the default limit, and collects the notices. */
-async function find(cwd: string, { maxChars = 20_000, signal = never } = {}) {
+async function find(cwd: string, { maxChars = 20_000, signal = neverAborted } = {}) {
   const notices: string[] = [];
   const rules = {
     maxChars,

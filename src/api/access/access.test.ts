@@ -2,6 +2,7 @@ import { mkdir, stat, symlink, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { openDashboardLab } from "../../../test/support/dashboard-lab.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { toApiError } from "../api-error.ts";
 import { DASHBOARD_SCOPES } from "../contract/scopes.ts";
 import { createDashboardGate, type DashboardGateParts } from "../dashboard/dashboard-gate.ts";
@@ -11,7 +12,6 @@ import { dashboardOptions } from "../options.ts";
 import { chooseAccess } from "./access-mode.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
-const never = new AbortController().signal;
 const PASSWORD = "correct horse battery";
 const pathOf = ({ path }: DashboardRoute): string => path.replace(/:\w+/g, "some-name");
 const closed = DASHBOARD_ROUTES.filter(({ scope }) => scope !== "none");
@@ -40,7 +40,7 @@ test("A2: every route but those of the sign-in is refused without a session, and
 
 test("A3: a good code gives a cookie that scripts cannot read and whose content is not stored", async () => {
   await using lab = await openDashboardLab();
-  const code = await lab.signIns.createCode(["read"], never);
+  const code = await lab.signIns.createCode(["read"], neverAborted);
   const answer = await lab.send("/api/enter", { json: { code } });
   expect(answer.status).toBe(204);
   const [cookie = ""] = answer.headers["set-cookie"] ?? [];
@@ -74,8 +74,8 @@ test("A4: a used, a late and a wrong code get the same answer, and the eleventh 
   const clock = new TurnableClock();
   await using lab = await openDashboardLab({}, { clock });
   const [used, late] = [
-    await lab.signIns.createCode(["read"], never),
-    await lab.signIns.createCode(["read"], never),
+    await lab.signIns.createCode(["read"], neverAborted),
+    await lab.signIns.createCode(["read"], neverAborted),
   ];
   await lab.send("/api/enter", { json: { code: used } });
   await clock.advance(10 * 60_000);
@@ -93,7 +93,7 @@ test("A4: a used, a late and a wrong code get the same answer, and the eleventh 
 
 test("A4: of two browsers that use one code at once, one is signed in", async () => {
   await using lab = await openDashboardLab();
-  const code = await lab.signIns.createCode(["read"], never);
+  const code = await lab.signIns.createCode(["read"], neverAborted);
   const answers = await Promise.all([1, 2, 3, 4].map(() => lab.send("/api/enter", { json: { code } })));
   expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 401, 401, 401]);
 });
@@ -116,7 +116,7 @@ test("A7: where others can reach the dashboard, only the password signs in", asy
   const exposed = { public_url: "https://hermes.example", basic_auth: { password: PASSWORD } };
   await using lab = await openDashboardLab(exposed);
   expect((await lab.send("/api/me")).json()).toEqual({ signedIn: false, ways: ["password"] });
-  const code = await lab.signIns.createCode(["read"], never);
+  const code = await lab.signIns.createCode(["read"], neverAborted);
   expect((await lab.send("/api/enter", { json: { code } })).status).toBe(401);
   const right = await lab.send("/api/sign-in", { json: { name: "admin", password: PASSWORD } });
   expect(right.status).toBe(204);
@@ -269,7 +269,7 @@ const FORWARDED = {
 test("A18: forwarded headers count only from a trusted proxy", async () => {
   await using lab = await openDashboardLab();
   expect((await lab.send("/", { headers: FORWARDED })).text).toContain('<base href="/">');
-  const plain = await lab.signIns.createCode(["read"], never);
+  const plain = await lab.signIns.createCode(["read"], neverAborted);
   const stranger = await lab.send("/api/enter", { json: { code: plain }, headers: FORWARDED });
   expect(stranger.headers["set-cookie"]?.[0]).toMatch(/^hermes_\d+=.*Path=\/;/);
 
@@ -277,7 +277,7 @@ test("A18: forwarded headers count only from a trusted proxy", async () => {
   expect((await behind.send("/board/x", { headers: FORWARDED })).text).toContain(
     '<base href="/tools/hermes/">',
   );
-  const code = await behind.signIns.createCode(["read"], never);
+  const code = await behind.signIns.createCode(["read"], neverAborted);
   const through = await behind.send("/tools/hermes/api/enter", { json: { code }, headers: FORWARDED });
   expect(through.headers["set-cookie"]?.[0]).toMatch(
     /^__Secure-hermes_\d+=[\w-]{43}; Path=\/tools\/hermes; .*; Secure$/,
@@ -406,7 +406,7 @@ test("a full disk refuses new sign-ins with a reason, and keeps those that exist
   const size = database.prepare<{ page_count: number }>("pragma page_count").get()?.page_count ?? 0;
   database.prepare(`pragma max_page_count = ${size}`).get();
   const refusal = await lab.signIns
-    .add("x".repeat(1_000_000), ["read"], never)
+    .add("x".repeat(1_000_000), ["read"], neverAborted)
     .catch((error: unknown) => error);
   expect(refusal).toMatchObject({ code: "database-unavailable" });
   expect(toApiError(refusal)).toMatchObject({ status: 503, code: "database_unavailable" });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { AgentEvent } from "../../agent/events.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { type ToolCallPart, textOf } from "../../providers/message.ts";
 import { addUsage, NO_USAGE, type Usage } from "../../providers/provider.ts";
 import { ApiError } from "../api-error.ts";
@@ -25,8 +26,6 @@ import {
 } from "./client-tools.ts";
 import { messageSchema, parseMessages } from "./message-input.ts";
 import { chatUsage } from "./usage.ts";
-
-const never = new AbortController().signal;
 
 export const chatSchema = z.looseObject({
   model: z.string().optional(),
@@ -125,7 +124,7 @@ async function awaitClientCalls(
 ): Promise<Pause | undefined> {
   let text = "";
   let usage = NO_USAGE;
-  for await (const item of turn?.watch(after, never) ?? []) {
+  for await (const item of turn?.watch(after, neverAborted) ?? []) {
     if ("dropped" in item) continue;
     const { event } = item;
     if (event.type === "assistant") {

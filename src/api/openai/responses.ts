@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { ApiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
 import type { ApiCall } from "../api-route.ts";
@@ -24,8 +25,6 @@ import { type ClientMessage, messageSchema, parseMessages } from "./message-inpu
 import { describeResponse, parseResponseId, type ResponseFacts, responseId } from "./response-body.ts";
 import { createItemCollector, type ItemCollector, type ItemCollectorOptions } from "./response-items.ts";
 import { createResponseFormat } from "./response-stream.ts";
-
-const never = new AbortController().signal;
 
 /** Texts, messages, and the items of an earlier output that clients send back. */
 const inputSchema = z.union([
@@ -108,7 +107,7 @@ export async function createResponse(
   }
   const responseHeaders = await runHeaders(run);
   const watched = createItemCollector(run.id, options);
-  for await (const item of run.turn?.watch(0, never) ?? []) {
+  for await (const item of run.turn?.watch(0, neverAborted) ?? []) {
     if ("dropped" in item) continue;
     watched.add(item.event);
     if (!watched.isPaused() || item.id <= (continued?.from.after ?? 0)) continue;
@@ -170,7 +169,7 @@ async function startResponse(
             lastMessage: lastMessageOf(parts, sessionId),
             body: describeResponse(ended, facts, collector, result),
           },
-          never,
+          neverAborted,
         );
       },
     });
@@ -192,13 +191,13 @@ function lastResults(input: z.infer<typeof inputSchema>): readonly ClientResult[
 /** A stored response of the caller. */
 export async function readResponse({ database }: ApiParts, { caller, params }: ApiCall): Promise<Response> {
   const response = requireResponse({ database }, caller, params["id"] ?? "");
-  await database.useResponse(response.id, never);
+  await database.useResponse(response.id, neverAborted);
   return Response.json(response.body);
 }
 
 export async function deleteResponse({ database }: ApiParts, { caller, params }: ApiCall): Promise<Response> {
   const { id } = requireResponse({ database }, caller, params["id"] ?? "");
-  await database.deleteResponse(caller.id, id, never);
+  await database.deleteResponse(caller.id, id, neverAborted);
   return Response.json({ id, object: "response", deleted: true });
 }
 
@@ -218,10 +217,12 @@ export async function findPreviousSession(parts: ApiParts, caller: Caller, id: s
   const isStored = parts.database.findResponse(caller.id, id) !== undefined;
   if (!isStored && run?.sessionId !== undefined) return run.sessionId;
   const { sessionId, lastMessage } = requireResponse(parts, caller, id);
-  await parts.database.useResponse(id, never);
+  await parts.database.useResponse(id, neverAborted);
   if (lastMessageOf(parts, sessionId) === lastMessage) return sessionId;
-  const branch = await parts.sessions.history().branch(sessionId, { at: lastMessage }, parts.identity, never);
-  await parts.database.addSession(caller.id, branch.id, [], never);
+  const branch = await parts.sessions
+    .history()
+    .branch(sessionId, { at: lastMessage }, parts.identity, neverAborted);
+  await parts.database.addSession(caller.id, branch.id, [], neverAborted);
   return branch.id;
 }
 

@@ -6,6 +6,7 @@ import { AppError, messageOf } from "../../lib/errors.ts";
 import { checkLiveness, parseIdentity, serialiseIdentity } from "../../lib/process/process-identity.ts";
 import { isHealedByTime } from "../../lib/sqlite/database-error.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import type { ImagePart } from "../../providers/message.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -67,7 +68,6 @@ const SURFACE: Omit<Surface, "instructions" | "whenAsked"> = {
 /** Our own session ids; a client cannot choose such a name for a new session. */
 const SESSION_ID = /^\d{8}_\d{6}_[\da-f]{6}$/;
 const RETRY_STORE_MS = 2_000;
-const never = new AbortController().signal;
 
 export function createRunId(): string {
   return `run_${randomBytes(12).toString("hex")}`;
@@ -104,7 +104,7 @@ export function createApiRuns(parts: ApiParts) {
     });
     starting.set(id, started); // before another request can find the row
     try {
-      const { earlier } = await database.beginRun(run, idempotency, never);
+      const { earlier } = await database.beginRun(run, idempotency, neverAborted);
       if (earlier === undefined) return await startStored(request, route);
       await starting.get(earlier.id);
       const known = database.findRun(caller.id, earlier.id);
@@ -128,7 +128,7 @@ export function createApiRuns(parts: ApiParts) {
       if (stored === undefined) throw new Error(`run ${id} was not stored`);
       return toRun(stored, false);
     } catch (error) {
-      await database.dropRun(id, never);
+      await database.dropRun(id, neverAborted);
       throw error;
     }
   }
@@ -192,14 +192,14 @@ export function createApiRuns(parts: ApiParts) {
         onError(error);
       }
     };
-    for await (const item of turn.watch(0, never)) {
+    for await (const item of turn.watch(0, neverAborted)) {
       if ("dropped" in item) continue;
       const { event } = item;
       if (event.type === "turn-start") {
         const { sessionId } = await turn.opened;
         const names = request.sessionName === undefined ? [] : [request.sessionName];
-        await store(() => database.addSession(owner, sessionId, names, never));
-        await store(() => database.setRunSession(id, sessionId, never));
+        await store(() => database.addSession(owner, sessionId, names, neverAborted));
+        await store(() => database.setRunSession(id, sessionId, neverAborted));
       }
       request.onEvent?.(event);
     }
@@ -210,7 +210,7 @@ export function createApiRuns(parts: ApiParts) {
       await store(() => onEnd(toRun(stored, false), result));
     }
     try {
-      await database.endRun(id, result, never);
+      await database.endRun(id, result, neverAborted);
     } catch (error) {
       onError(error);
       if (isHealedByTime(error))
@@ -282,7 +282,7 @@ export function createApiRuns(parts: ApiParts) {
 }
 
 async function firstEvent(turn: HostedTurn): Promise<void> {
-  for await (const item of turn.watch(0, never)) if ("event" in item) return;
+  for await (const item of turn.watch(0, neverAborted)) if ("event" in item) return;
 }
 
 function toResult(ended: HostedTurnResult): RunResult {

@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
 import { listNames } from "../../lib/files/unless-missing.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import { boardFolders } from "../workspaces/board-folders.ts";
 import { readAttachment } from "./attachment-content.ts";
@@ -10,7 +11,6 @@ import { type AttachmentFolders, attachFile, openAttachment, removeAttachment } 
 import { attachmentName } from "./attachment-name.ts";
 import { collectAttachments } from "./collect-attachments.ts";
 
-const never = new AbortController().signal;
 const HOUR = 3_600_000;
 
 async function openLab() {
@@ -27,10 +27,11 @@ async function openLab() {
       now += ms;
     },
     attach: (taskId: string, name: string, text = "text") =>
-      attachFile({ client, folders }, taskId, { name, bytes: Buffer.from(text) }, never),
-    read: (attachment: Attachment) => readAttachment({ store: stage.store, folders }, attachment, never),
-    remove: (id: number) => removeAttachment({ client, folders }, id, never),
-    collect: () => collectAttachments({ store: stage.store, folders }, never),
+      attachFile({ client, folders }, taskId, { name, bytes: Buffer.from(text) }, neverAborted),
+    read: (attachment: Attachment) =>
+      readAttachment({ store: stage.store, folders }, attachment, neverAborted),
+    remove: (id: number) => removeAttachment({ client, folders }, id, neverAborted),
+    collect: () => collectAttachments({ store: stage.store, folders }, neverAborted),
     files: (taskId: string) => listNames(join(folders.attachments, taskId)),
   };
 }
@@ -96,10 +97,12 @@ test("board A8: 25 MiB are accepted; one byte more is refused and leaves no file
   const task = await lab.add("a");
   const parts = { client: lab.operator, folders: lab.folders };
   const bytes = Buffer.alloc(LARGEST_ATTACHMENT + 1);
-  expect(await codeOf(attachFile(parts, task.id, { name: "x", bytes }, never))).toBe("attachment-too-large");
+  expect(await codeOf(attachFile(parts, task.id, { name: "x", bytes }, neverAborted))).toBe(
+    "attachment-too-large",
+  );
   expect(await lab.files(task.id)).toEqual([]);
   const largest = { name: "x", bytes: bytes.subarray(1) };
-  expect((await attachFile(parts, task.id, largest, never)).size).toBe(LARGEST_ATTACHMENT);
+  expect((await attachFile(parts, task.id, largest, neverAborted)).size).toBe(LARGEST_ATTACHMENT);
 });
 
 test("a refused attachment leaves no file", async () => {
@@ -108,7 +111,7 @@ test("a refused attachment leaves no file", async () => {
   expect(await codeOf(lab.attach("t_000000000000", "x"))).toBe("task-not-found");
   const client = lab.store.as({ kind: "delegate", profile: "p" });
   const file = { name: "x", bytes: Buffer.from("x") };
-  expect(await codeOf(attachFile({ client, folders: lab.folders }, task.id, file, never))).toBe(
+  expect(await codeOf(attachFile({ client, folders: lab.folders }, task.id, file, neverAborted))).toBe(
     "board-action-denied",
   );
   expect(await codeOf(lab.attach("../escape", "x"))).toBe("workspace-refused");

@@ -7,13 +7,13 @@ import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { openDatabase } from "../../lib/sqlite/database.ts";
 import { loadSqlite } from "../../lib/sqlite/sqlite.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { boardPath, boardSchemaName } from "../board-slug.ts";
 import { type BoardStore, openBoardStore } from "../board-store.ts";
 import { boardMigrations, sqliteMigrations } from "./board-schema.ts";
 import { toPostgres, toSqlite } from "./dialect.ts";
 
 const Sqlite = await loadSqlite();
-const never = new AbortController().signal;
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../test/fixtures/boards/${name}.sql`, import.meta.url), "utf8");
 /** The steps that are functions do not change a schema that the other steps have created. */
@@ -60,25 +60,25 @@ function rows(shape: string): string {
 }
 
 async function expectIntact(store: BoardStore, nextRun: number): Promise<void> {
-  expect(await store.check(never)).toEqual([]);
-  const { tasks } = await store.list({ includeArchived: true }, never);
+  expect(await store.check(neverAborted)).toEqual([]);
+  const { tasks } = await store.list({ includeArchived: true }, neverAborted);
   expect(tasks.map(({ id, status, archived_at }) => [id, status, archived_at]).toSorted()).toEqual([
     ["t_one", "done", null],
     ["t_three", "ready", null],
     ["t_two", "archived", 9],
   ]);
-  const { comments, parents } = await store.show("t_three", never);
+  const { comments, parents } = await store.show("t_three", neverAborted);
   expect(comments.map(({ body }) => body)).toEqual(["soon"]);
   expect(parents).toHaveLength(1);
-  expect((await store.show("t_one", never)).runs.map(({ outcome }) => outcome).toSorted()).toEqual([
+  expect((await store.show("t_one", neverAborted)).runs.map(({ outcome }) => outcome).toSorted()).toEqual([
     "completed",
     "crashed",
   ]);
   const operator = store.as({ kind: "operator", name: "alice" });
-  expect(await operator.create({ title: "five" }, never)).toMatchObject({ task: { seq: 5 } });
+  expect(await operator.create({ title: "five" }, neverAborted)).toMatchObject({ task: { seq: 5 } });
   const { claimed } = await operator.claim(
     { wanted: ["t_three"], from: "ready", leaseMs: 60_000, hostId: "here" },
-    never,
+    neverAborted,
   );
   expect(claimed.map(({ run }) => run.id)).toEqual([nextRun]);
 }
@@ -97,11 +97,11 @@ describe("a board in a file", () => {
     raw.pragma(`user_version = ${shape.version}`);
     raw.close();
     const location = { root: folder.path, databaseUrl: "", slug: "default" };
-    await using store = await openBoardStore(location, {}, never);
+    await using store = await openBoardStore(location, {}, neverAborted);
     await expectIntact(store, sql.join().includes("runs_purged_to") ? 3 : 4);
     const older = sqliteMigrations().slice(0, -1);
     await expect(
-      openDatabase(path, { migrations: older, synchronous: "FULL", clock: systemClock }, never),
+      openDatabase(path, { migrations: older, synchronous: "FULL", clock: systemClock }, neverAborted),
     ).rejects.toMatchObject({
       code: "database-newer",
       message: expect.stringContaining(`this program knows only ${older.length}`),
@@ -111,13 +111,13 @@ describe("a board in a file", () => {
   test("a check names missing and different tables and indexes", async () => {
     await using folder = await tempFolder();
     const location = { root: folder.path, databaseUrl: "", slug: "default" };
-    await using store = await openBoardStore(location, {}, never);
+    await using store = await openBoardStore(location, {}, neverAborted);
     new Sqlite(boardPath(folder.path, "default"))
       .exec(
         "drop index task_by_key; drop index link_by_child; create index link_by_child on link (child_id); alter table comment add column mood text",
       )
       .close();
-    expect(await store.check(never)).toEqual([
+    expect(await store.check(neverAborted)).toEqual([
       '"task_by_key" is missing',
       '"link_by_child" differs from the expected definition',
       '"comment" differs from the expected definition',
@@ -154,11 +154,11 @@ describeWith("postgres", "a board on PostgreSQL", ({ url }) => {
   test("a check names missing and different tables and indexes", async () => {
     await using lab = await openPostgresLab(url);
     await using store = await lab.open();
-    expect(await store.check(never)).toEqual([]);
+    expect(await store.check(neverAborted)).toEqual([]);
     await lab.raw(
       "drop index task_by_key; drop index link_by_child; create index link_by_child on link (child_id); alter table comment add column mood text; alter table task alter column title drop not null",
     );
-    expect(await store.check(never)).toEqual(
+    expect(await store.check(neverAborted)).toEqual(
       expect.arrayContaining([
         '"task_by_key" is missing',
         '"link_by_child" differs from the expected definition',
@@ -166,6 +166,6 @@ describeWith("postgres", "a board on PostgreSQL", ({ url }) => {
         '"task" differs from the expected definition',
       ]),
     );
-    expect(await store.check(never)).toHaveLength(4);
+    expect(await store.check(neverAborted)).toHaveLength(4);
   });
 });

@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { loadSqlite } from "../../lib/sqlite/sqlite.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { openHostSlots, type Slot } from "./host-slots.ts";
 
-const never = new AbortController().signal;
 const BOARDS = ["a", "b", "c", "d"];
 const LIMIT = 3;
 
@@ -15,10 +15,12 @@ test("dispatchers of several boards that reserve slots concurrently never exceed
   await using folder = await tempFolder();
   const boards = BOARDS.map((board) => openHostSlots({ root: folder.path, host: "h", board }, systemClock));
   for (let round = 0; round < 5; round++) {
-    const reserved = await Promise.all([...boards, ...boards].map((slots) => slots.reserve(LIMIT, never)));
+    const reserved = await Promise.all(
+      [...boards, ...boards].map((slots) => slots.reserve(LIMIT, neverAborted)),
+    );
     const mine = reserved.filter((slot): slot is Slot => slot !== undefined);
     expect(mine).toHaveLength(LIMIT);
-    for (const slot of mine) await slot.release(never);
+    for (const slot of mine) await slot.release(neverAborted);
   }
   for (const slots of boards) slots[Symbol.dispose]();
 });
@@ -29,11 +31,11 @@ test("dispatchers that wait for the database together do not all reserve the las
   const boards = ["a", "b"].map((board) =>
     openHostSlots({ root: folder.path, host: "h", board }, systemClock),
   );
-  for (const slots of boards) await (await slots.reserve(1, never))?.release(never); // opens the database
+  for (const slots of boards) await (await slots.reserve(1, neverAborted))?.release(neverAborted); // opens the database
   const busy = new Sqlite(folder.file("kanban/slots.sqlite"));
   try {
     busy.exec("begin immediate");
-    const reserving = boards.map((slots) => slots.reserve(1, never));
+    const reserving = boards.map((slots) => slots.reserve(1, neverAborted));
     await sleep(500); // a dispatcher that counts the slots before it may write has counted them by now
     busy.exec("rollback");
     const reserved = await Promise.all(reserving);
@@ -53,19 +55,19 @@ test("a slot belongs to its supervisor and is free when that process has exited;
   using otherHost = openHostSlots({ ...location, host: "i", board: "a" }, systemClock);
   const supervisor = spawn("sleep", ["300"]);
   try {
-    const slot = await a.reserve(1, never);
-    await slot?.giveTo(supervisor.pid ?? 0, never);
-    expect(await b.reserve(1, never)).toBeUndefined();
-    expect([await a.countElsewhere(never), await b.countElsewhere(never)]).toEqual([0, 1]);
+    const slot = await a.reserve(1, neverAborted);
+    await slot?.giveTo(supervisor.pid ?? 0, neverAborted);
+    expect(await b.reserve(1, neverAborted)).toBeUndefined();
+    expect([await a.countElsewhere(neverAborted), await b.countElsewhere(neverAborted)]).toEqual([0, 1]);
     for (const other of [otherHome, otherHost]) {
-      expect(await other.countElsewhere(never)).toBe(0);
-      expect(await other.reserve(1, never)).toBeDefined();
+      expect(await other.countElsewhere(neverAborted)).toBe(0);
+      expect(await other.reserve(1, neverAborted)).toBeDefined();
     }
   } finally {
     const exited = once(supervisor, "exit");
     supervisor.kill("SIGKILL");
     await exited;
   }
-  expect(await b.countElsewhere(never)).toBe(0);
-  expect(await b.reserve(1, never)).toBeDefined();
+  expect(await b.countElsewhere(neverAborted)).toBe(0);
+  expect(await b.reserve(1, neverAborted)).toBeDefined();
 });

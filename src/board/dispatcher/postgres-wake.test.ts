@@ -1,12 +1,10 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { expect, it, vi } from "vitest";
-import {
-  never,
-  openDispatchStage,
-} from "../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
+import { openDispatchStage } from "../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
 import { openPostgresLab } from "../../../test/support/board-lab.ts";
 import { describeWith } from "../../../test/support/services.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import { openBoardStore } from "../board-store.ts";
 import { Announcements } from "../database/postgres-announcements.ts";
@@ -83,9 +81,9 @@ describeWith("postgres", "a dispatcher that PostgreSQL wakes", ({ url }) => {
     await using running = await openRunning();
     await vi.waitFor(async () => expect(await running.listening()).toHaveLength(1), WAIT);
     for (let n = 0; n < 3; n++) {
-      await using other = await openBoardStore(running.lab.location, {}, never);
+      await using other = await openBoardStore(running.lab.location, {}, neverAborted);
       const alice = other.as({ kind: "operator", name: "alice" });
-      const { task } = await alice.create({ title: `t${n}`, assignee: "worker" }, never);
+      const { task } = await alice.create({ title: `t${n}`, assignee: "worker" }, neverAborted);
       await running.isStarted(task.id);
     }
     expect(running.lost).toEqual([]);
@@ -125,7 +123,7 @@ describeWith("postgres", "a dispatcher that PostgreSQL wakes", ({ url }) => {
         yield* transaction.finish();
         throw new Error("undone");
       },
-      never,
+      neverAborted,
     );
     await expect(undone).rejects.toThrow("undone");
     await running.admin.query("select 1");

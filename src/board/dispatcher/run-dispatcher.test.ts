@@ -1,10 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import {
-  never,
-  openDispatchStage,
-} from "../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
+import { openDispatchStage } from "../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
 import { openSqliteLab } from "../../../test/support/board-lab.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import { watchBoard } from "../watch-board.ts";
 import type { PassReport } from "./pass-report.ts";
@@ -84,7 +82,7 @@ describe("runDispatcher", () => {
       },
     }));
     const { id } = await running.add("a");
-    await running.operator.schedule(id, running.lab.now() + 50_000, undefined, never);
+    await running.operator.schedule(id, running.lab.now() + 50_000, undefined, neverAborted);
     await vi.waitFor(() => expect(waits).toContain(50_000), WAIT); // the board's clock stands still
   });
 
@@ -94,7 +92,7 @@ describe("runDispatcher", () => {
     await vi.waitFor(() => expect(running.host.started).toHaveLength(1), WAIT);
     await vi.waitFor(async () => {
       const passes = running.reports.length;
-      await systemClock.sleep(300, never);
+      await systemClock.sleep(300, neverAborted);
       expect(running.reports.length).toBe(passes);
     }, WAIT);
   });
@@ -136,11 +134,11 @@ describe("runDispatcher", () => {
     await using running = await openRunning();
     const { id } = await running.add("a");
     // The clock of this board stands still in the past; by the clock of this host, the task is due.
-    await running.operator.schedule(id, running.lab.now() + 3_000_000, undefined, never);
+    await running.operator.schedule(id, running.lab.now() + 3_000_000, undefined, neverAborted);
     await vi.waitFor(() => expect(running.reports.at(-1)?.next_due_at).toBeGreaterThan(0), WAIT);
     await vi.waitFor(async () => {
       const passes = running.reports.length;
-      await systemClock.sleep(300, never);
+      await systemClock.sleep(300, neverAborted);
       expect(running.reports.length).toBe(passes);
     }, WAIT);
     expect(running.reports.length).toBeLessThan(20);
@@ -225,7 +223,7 @@ describe("runDispatcher", () => {
     release();
     await ended;
     expect(running.host.started).toHaveLength(1);
-    const holder = await running.board.read(findLeaseHolder, never);
+    const holder = await running.board.read(findLeaseHolder, neverAborted);
     expect(holder).toMatchObject({ owner: "dispatcher-1", expires_at: 0 });
   });
 });

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { AppError } from "../../lib/errors.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { keepLease, type LeaseKeeper, realTime } from "./keep-lease.ts";
 
 const LEASE_MS = 900;
 const SURE_MS = 600;
-const never = new AbortController().signal;
 
 /** Keeps a lease that was just renewed, and records how it ends. */
-function keep(renew: LeaseKeeper["renew"], signal = never) {
+function keep(renew: LeaseKeeper["renew"], signal = neverAborted) {
   const clock = new TurnableClock();
   const stopwatch = () => {
     const startedAt = clock.now();
@@ -75,7 +75,11 @@ test("a process that was stopped for longer than the lease does not renew it", a
   let calls = 0;
   const age = realTime.stopwatch();
   const renew = async () => void calls++;
-  const end = keepLease({ leaseMs: LEASE_MS, age, renew, onRenewed: () => undefined }, realTime, never);
+  const end = keepLease(
+    { leaseMs: LEASE_MS, age, renew, onRenewed: () => undefined },
+    realTime,
+    neverAborted,
+  );
   while (age() < LEASE_MS); // as if the process had been stopped
   expect(await end).toBe("unsure");
   expect(calls).toBe(0);

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
 import { listNames } from "../../lib/files/unless-missing.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { boardFolders } from "./board-folders.ts";
 import { cleanUpWorkspace, cleanUpWorkspaces } from "./clean-up-workspace.ts";
 import { prepareWorkspace } from "./prepare-workspace.ts";
 import { emptyQuarantine, moveToQuarantine } from "./quarantine.ts";
 import type { WorkspaceLocation } from "./workspace.ts";
 
-const never = new AbortController().signal;
 const DAY = 86_400_000;
 
 async function openLab() {
@@ -31,10 +31,14 @@ async function openLab() {
     location,
     root,
     prepare: async (id: string, changed: Partial<WorkspaceLocation> = {}) =>
-      prepareWorkspace((await stage.store.show(id, never)).task, { ...location, ...changed }, never),
-    cleanUp: (id: string) => cleanUpWorkspace({ store: stage.store, location }, id, never),
+      prepareWorkspace(
+        (await stage.store.show(id, neverAborted)).task,
+        { ...location, ...changed },
+        neverAborted,
+      ),
+    cleanUp: (id: string) => cleanUpWorkspace({ store: stage.store, location }, id, neverAborted),
     quarantined: () => listNames(location.quarantine),
-    finish: (id: string) => stage.operator.complete(id, {}, never),
+    finish: (id: string) => stage.operator.complete(id, {}, neverAborted),
     exists: (path: string) =>
       stat(path).then(
         () => true,
@@ -92,7 +96,7 @@ test("leftovers of a kilobyte or less, and declared files, are not reported", as
   await writeFile(join(path, "out", "report"), "x".repeat(5_000));
   await writeFile(join(path, "notes"), "x".repeat(1_024));
   const artifacts = [{ path: "out/report", attachment: "report" }];
-  await lab.operator.complete(task.id, { summary: "done", metadata: { artifacts } }, never);
+  await lab.operator.complete(task.id, { summary: "done", metadata: { artifacts } }, neverAborted);
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed", discarded: undefined });
 });
 
@@ -103,10 +107,12 @@ test("board A8, G29: a scratch folder is kept while a child is unfinished, and t
   const { path } = await lab.prepare(parent.id);
   await lab.finish(parent.id);
   const parts = { store: lab.store, location: lab.location };
-  expect(await cleanUpWorkspaces(parts, never)).toMatchObject([{ outcome: "kept", reason: "child-open" }]);
+  expect(await cleanUpWorkspaces(parts, neverAborted)).toMatchObject([
+    { outcome: "kept", reason: "child-open" },
+  ]);
   expect(await lab.exists(path)).toBe(true);
-  await lab.operator.archive(child.id, never);
-  expect(await cleanUpWorkspaces(parts, never)).toMatchObject([{ outcome: "removed" }]);
+  await lab.operator.archive(child.id, neverAborted);
+  expect(await cleanUpWorkspaces(parts, neverAborted)).toMatchObject([{ outcome: "removed" }]);
   expect(await lab.exists(path)).toBe(false);
 });
 
@@ -115,10 +121,10 @@ test("the folders of archived and purged tasks are removed", async () => {
   const [archived, purged] = [await lab.add("a"), await lab.add("b")];
   for (const { id } of [archived, purged]) {
     await lab.prepare(id);
-    await lab.operator.archive(id, never);
+    await lab.operator.archive(id, neverAborted);
   }
-  await lab.operator.purge(purged.id, never);
-  const done = await cleanUpWorkspaces({ store: lab.store, location: lab.location }, never);
+  await lab.operator.purge(purged.id, neverAborted);
+  const done = await cleanUpWorkspaces({ store: lab.store, location: lab.location }, neverAborted);
   expect(done.map(({ outcome }) => outcome)).toEqual(["removed", "removed"]);
 });
 
@@ -167,9 +173,9 @@ test("board G28: the home, its parents, the root of the disk, links to them and 
 
 test("an id that names another path creates no folder and removes none", async () => {
   await using lab = await openLab();
-  const { task } = await lab.store.show((await lab.add("a")).id, never);
+  const { task } = await lab.store.show((await lab.add("a")).id, neverAborted);
   for (const id of ["..", "../../home/project", "/etc", ".made", "a/b", "a\0b", "", "x".repeat(200)]) {
-    expect(await codeOf(prepareWorkspace({ ...task, id }, lab.location, never)), id).toBe(
+    expect(await codeOf(prepareWorkspace({ ...task, id }, lab.location, neverAborted)), id).toBe(
       "workspace-refused",
     );
     expect(await codeOf(lab.cleanUp(id)), id).toBe("workspace-refused");
@@ -213,7 +219,7 @@ test("a task that runs again keeps its folder, even if the cleanup of the earlie
   const task = await lab.add("a");
   const { path } = await lab.prepare(task.id);
   await lab.finish(task.id);
-  await lab.operator.reopen(task.id, never);
+  await lab.operator.reopen(task.id, neverAborted);
   await lab.claim(task.id);
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "task-open" });
   expect(await lab.exists(path)).toBe(true);
@@ -249,9 +255,9 @@ test("quarantined entries are deleted after the retention time, links are not fo
   await lab.finish(task.id);
   await lab.cleanUp(task.id);
   await writeFile(join(lab.location.quarantine, "notes.txt"), "of a person");
-  expect(await emptyQuarantine(lab.location, 7 * DAY, never)).toEqual({ deleted: 0, failures: [] });
+  expect(await emptyQuarantine(lab.location, 7 * DAY, neverAborted)).toEqual({ deleted: 0, failures: [] });
   await lab.lab.advance(7 * DAY);
-  expect(await emptyQuarantine(lab.location, 7 * DAY, never)).toEqual({ deleted: 1, failures: [] });
+  expect(await emptyQuarantine(lab.location, 7 * DAY, neverAborted)).toEqual({ deleted: 1, failures: [] });
   expect(await lab.quarantined()).toEqual(["notes.txt"]);
   expect(await readdir(join(lab.home, "project"))).toEqual(["precious"]);
 });

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { type ModelEvent, NO_USAGE } from "../../providers/provider.ts";
 import { reviewCall } from "./review-call.ts";
-
-const never = new AbortController().signal;
 
 /** The review of a model that answers with this text. */
 const review = async (text: string) => (await ask(text)).review;
@@ -23,7 +22,7 @@ const ask = (text: string) =>
     },
     { tool: "terminal", call: "make", reason: "asked" },
     5_000,
-    never,
+    neverAborted,
   );
 
 const APPROVE = '{"verdict": "approve", "reason": "ordinary work"}';
@@ -71,7 +70,7 @@ test("M2: the cost of a late review is estimated, because the provider may charg
       },
       { tool: "terminal", call: "make", reason: "asked" },
       timeoutMs,
-      never,
+      neverAborted,
     );
   const late = await askSilent(
     1,

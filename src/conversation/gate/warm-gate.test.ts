@@ -3,16 +3,15 @@ import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { AppError } from "../../lib/errors.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { parseRules } from "../../policy/rules/rule-file.ts";
 import { openSessionStore } from "../../sessions/session-store.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { warmGate } from "./warm-gate.ts";
 
-const never = new AbortController().signal;
-
 test("the decisions that warm up the gate ask no person or model and use up no approval, even if a rule asks about every command", async () => {
   await using folder = await tempFolder();
-  using store = await openSessionStore(folder.file("sessions.sqlite"), {}, never);
+  using store = await openSessionStore(folder.file("sessions.sqlite"), {}, neverAborted);
   const inputs: string[] = [];
   const terminal: Tool = {
     name: "terminal",
@@ -48,14 +47,14 @@ test("the decisions that warm up the gate ask no person or model and use up no a
     },
     queue: store.approvals,
     sessionId: "s",
-    identity: await readOwnIdentity(never),
+    identity: await readOwnIdentity(neverAborted),
     clock: systemClock,
     timeoutMs: undefined,
     task: undefined,
     takeReviews: () => [],
     redact: (text: string) => text,
   } as const;
-  await warmGate(parts, terminal, never);
+  await warmGate(parts, terminal, neverAborted);
   expect(inputs).not.toEqual([]);
   expect(store.approvals.since(0)).toEqual([]);
 });

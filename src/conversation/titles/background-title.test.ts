@@ -2,14 +2,13 @@ import { expect, test } from "vitest";
 import { converse } from "../../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { AppError } from "../../lib/errors.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import type { ModelEvent } from "../../providers/provider.ts";
 import { NO_USAGE } from "../../providers/provider.ts";
 import { cutTitle } from "../../sessions/changes/session-title.ts";
 import { openSessionStore } from "../../sessions/session-store.ts";
 import { createBackgroundTitle } from "./background-title.ts";
 import type { TitleModel } from "./write-title.ts";
-
-const never = new AbortController().signal;
 
 function answering(text: string, onAsked: (messages: unknown) => void = () => undefined): TitleModel {
   return {
@@ -32,7 +31,7 @@ function answering(text: string, onAsked: (messages: unknown) => void = () => un
 /** A session with one answer, whose title a model writes. */
 async function openLab(openModel: () => Promise<TitleModel>, timeoutMs = 60_000) {
   const folder = await tempFolder();
-  const store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  const store = await openSessionStore(folder.file("s.sqlite"), {}, neverAborted);
   const id = await converse(store, "please fix the parser of dates", "fixed");
   const title = createBackgroundTitle({
     ...{ store, sessionId: id, timeoutMs, openModel },
@@ -70,7 +69,7 @@ test("D5: the title model sees the redacted first exchange, and its request coun
 
 test("D5: a title that the user set is never replaced, and no request is made", async () => {
   await using lab = await openLab(() => expect.fail("asked"));
-  await lab.store.list.rename(lab.id, "mine", never);
+  await lab.store.list.rename(lab.id, "mine", neverAborted);
   lab.title.start();
   await lab.title[Symbol.asyncDispose]();
   expect(lab.stored()).toBe("mine");
@@ -126,7 +125,7 @@ test.each([
 
 test("D5: sessions with the same first message get numbered titles", async () => {
   await using folder = await tempFolder();
-  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, neverAborted);
   const ids: string[] = [];
   for (let index = 0; index < 20; index++) ids.push(await converse(store, "q", "a", { title: "same" }));
   expect(ids.map((id) => store.list.find(id)?.title)).toEqual([

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { readProcessState } from "../../lib/process/process-state.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { collect } from "../environment.contract.ts";
 import { SHELL_ARGUMENTS } from "./driver.ts";
 import { createShell } from "./shell.ts";
 
 const LONG = { timeout: 150_000 };
-const never = new AbortController().signal;
 
 function localShell() {
   return createShell({
@@ -33,7 +33,7 @@ async function findPrepared(driver: number): Promise<{ wrapper: number; shell: n
 }
 
 async function waitUntilEnded(pid: number): Promise<void> {
-  await expect.poll(() => readProcessState(pid, never), LONG).toBe("absent");
+  await expect.poll(() => readProcessState(pid, neverAborted), LONG).toBe("absent");
 }
 
 test("the shell of the next command is forked before the command arrives", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { testHost, testOptions } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { collect, environmentContract } from "../environment.contract.ts";
 import { openDockerEnvironment } from "./docker-environment.ts";
 import { createEngine } from "./engine/engine.ts";
@@ -12,8 +13,6 @@ import { readIsolation } from "./isolation/isolation.ts";
 import { findContainer } from "./lifecycle/container.ts";
 import { listSandboxes, type SandboxQuery } from "./lifecycle/list-sandboxes.ts";
 import { createSandboxSpec } from "./spec/sandbox-spec.ts";
-
-const never = new AbortController().signal;
 
 describeWith("podman", "the docker environment with podman as its engine", (service) => {
   const engine = createEngine(service.client, { ...process.env, ...service.env });
@@ -31,8 +30,8 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     folder = await mkdtemp(join(tmpdir(), "hermes-podman-"));
   });
   afterAll(async () => {
-    const ids = (await listSandboxes(engine, query, never)).map(({ id }) => id);
-    if (ids.length > 0) await engine.run(["rm", "-f", ...ids], { timeoutMs: 30_000 }, never);
+    const ids = (await listSandboxes(engine, query, neverAborted)).map(({ id }) => id);
+    if (ids.length > 0) await engine.run(["rm", "-f", ...ids], { timeoutMs: 30_000 }, neverAborted);
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -56,7 +55,7 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     await using second = await open();
     const names = await Promise.all([collect(first, "hostname"), collect(second, "hostname")]);
     expect(names[0].stdout).toBe(names[1].stdout);
-    const rows = await listSandboxes(engine, query, never);
+    const rows = await listSandboxes(engine, query, neverAborted);
     expect(rows).toMatchObject([{ state: "running", leased: true, ours: true }]);
   });
 
@@ -65,9 +64,9 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     expect((await collect(environment, "cat /proc/1/comm; ls /sys/class/net")).stdout).toMatch(
       /^(catatonit|podman-init)\nlo\n$/,
     );
-    const container = await findContainer(engine, (await specOf()).name, never);
+    const container = await findContainer(engine, (await specOf()).name, neverAborted);
     if (container === undefined) throw new Error("the container does not exist");
-    expect(await readIsolation(engine, container, never)).toMatchObject({
+    expect(await readIsolation(engine, container, neverAborted)).toMatchObject({
       noNewPrivileges: true,
       memoryBytes: 256 * 1024 * 1024,
       network: "none",

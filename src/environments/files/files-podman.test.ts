@@ -3,8 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import { never, testHost, testOptions } from "../../../test/support/docker.ts";
+import { testHost, testOptions } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { openDockerEnvironment } from "../docker/docker-environment.ts";
 import { createEngine } from "../docker/engine/engine.ts";
 import { createSandboxSpec } from "../docker/spec/sandbox-spec.ts";
@@ -19,9 +20,9 @@ describeWith("podman", "podman", (service) => {
   });
   afterAll(async () => {
     const filter = `label=hermes-profile-id=${profileId}`;
-    const listed = await engine.run(["ps", "-aq", "--filter", filter], { timeoutMs: 30_000 }, never);
+    const listed = await engine.run(["ps", "-aq", "--filter", filter], { timeoutMs: 30_000 }, neverAborted);
     const ids = listed.stdout.split("\n").filter((id) => id !== "");
-    if (ids.length > 0) await engine.run(["rm", "-f", ...ids], { timeoutMs: 30_000 }, never);
+    if (ids.length > 0) await engine.run(["rm", "-f", ...ids], { timeoutMs: 30_000 }, neverAborted);
     await rm(folder, { recursive: true, force: true });
   });
   allFilesContracts({

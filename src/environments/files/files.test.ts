@@ -2,8 +2,8 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { never } from "../../../test/support/docker.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { quoteWord } from "../channel/quote.ts";
 import { collect } from "../environment.contract.ts";
 import { openLocalEnvironment } from "../local/local-environment.ts";
@@ -61,22 +61,22 @@ describe("the local environment", () => {
       openSession(),
     );
     const path = temp.file("new/f");
-    const first = await files.write(path, Buffer.from("a\nb\n"), { mode: 0o640 }, never);
+    const first = await files.write(path, Buffer.from("a\nb\n"), { mode: 0o640 }, neverAborted);
     if (first.kind !== "written") throw new Error(first.message);
     const second = [1, 2].map((index) =>
-      files.write(path, Buffer.from(`c${index}\n`), { expected: first.digest }, never),
+      files.write(path, Buffer.from(`c${index}\n`), { expected: first.digest }, neverAborted),
     );
     const kinds = (await Promise.all(second)).map((outcome) => outcome.kind);
     expect(kinds.toSorted()).toEqual(["changed-meanwhile", "written"]);
-    expect(await files.stat(path, never)).toMatchObject({ mode: 0o640, size: 3, type: "file" });
-    const read = await files.read(path, {}, never);
-    const bytes = await files.readBytes(path, 10, never);
+    expect(await files.stat(path, neverAborted)).toMatchObject({ mode: 0o640, size: 3, type: "file" });
+    const read = await files.read(path, {}, neverAborted);
+    const bytes = await files.readBytes(path, 10, neverAborted);
     expect(read).toMatchObject({ lines: [expect.stringMatching(/^c[12]$/)], totalLines: 1 });
     expect(read).toHaveProperty("digest", (bytes as { digest?: string }).digest);
-    expect(await files.list(temp.file("new"), {}, never)).toMatchObject({
+    expect(await files.list(temp.file("new"), {}, neverAborted)).toMatchObject({
       entries: [{ name: "f" }],
       total: 1,
     });
-    expect(await files.remove(path, {}, never)).toMatchObject({ kind: "removed" });
+    expect(await files.remove(path, {}, neverAborted)).toMatchObject({ kind: "removed" });
   });
 });

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { never, openDockerLab } from "../../../test/support/docker.ts";
+import { openDockerLab } from "../../../test/support/docker.ts";
 import { describeEachImage } from "../../../test/support/docker-images.ts";
 import { openJobs } from "../../../test/support/jobs-lab.ts";
 import { describeWith } from "../../../test/support/services.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { jobsContract } from "./jobs.contract.ts";
 
 describeWith("docker", "jobs in docker", (service) => {
@@ -34,9 +35,9 @@ describeWith("docker", "jobs in docker", (service) => {
     const { jobs, environment } = opened;
     const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
     const ends = async (command: string) => {
-      const started = await jobs.start(command, options, never);
+      const started = await jobs.start(command, options, neverAborted);
       if (started.kind !== "started") throw new Error(started.message);
-      return (await jobs.wait(started.job.id, 150_000, never)).job;
+      return (await jobs.wait(started.job.id, 150_000, neverAborted)).job;
     };
     expect(await ends("tail /dev/zero")).toMatchObject({ exitCode: 137, ranOutOfMemory: true });
     expect(await ends("kill -9 $$")).toMatchObject({ exitCode: 137, ranOutOfMemory: false });

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll } from "vitest";
-import { never, testHost, testOptions } from "../../../test/support/docker.ts";
+import { testHost, testOptions } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { createEngine } from "../docker/engine/engine.ts";
 import { createSandboxSpec } from "../docker/spec/sandbox-spec.ts";
 import { jobsContract } from "./jobs.contract.ts";
@@ -18,7 +19,7 @@ describeWith("podman", "jobs in podman", ({ client, env: variables, images }) =>
     temp = await tempFolder();
   });
   afterAll(async () => {
-    await engine.run(["rm", "-f", name], { timeoutMs: 30_000 }, never);
+    await engine.run(["rm", "-f", name], { timeoutMs: 30_000 }, neverAborted);
     await temp[Symbol.asyncDispose]();
   });
 

@@ -5,6 +5,7 @@ import { type JobsTarget, openJobs, openJobsIn, openJobsTarget } from "../../../
 import { sharedEnvironment } from "../../../test/support/shared-environment.ts";
 import { shellRows } from "../../../test/support/shell-rows.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { collect } from "../environment.contract.ts";
 import type { Environment } from "../environment.ts";
 import type { JobStarted, StartJobOptions } from "./jobs.ts";
@@ -20,7 +21,6 @@ export interface JobsTraits {
   outsideView?(): Promise<string>;
 }
 
-const never = new AbortController().signal;
 const CHILD = new URL("../../../test/support/jobs-child.ts", import.meta.url);
 const WAIT_MS = 150_000; // the limit for a hanging test
 
@@ -46,7 +46,7 @@ export function jobsContract(traits: JobsTraits): void {
       const startJob = async (command: string, options: Partial<StartJobOptions> = {}) => {
         const session = environment.openSession();
         const all = { session, owner: "a", lifetime: "session", ...options } as const;
-        const started = await jobs.start(command, all, never);
+        const started = await jobs.start(command, all, neverAborted);
         if (started.kind !== "started") throw new Error(started.message);
         return started.job;
       };
@@ -59,10 +59,10 @@ export function jobsContract(traits: JobsTraits): void {
       const job = await startJob("echo out; echo err >&2; pwd; exit 3", { workdir: "/tmp" });
       expect(job).toMatchObject({ state: "running", cwd: "/tmp", reason: undefined });
       expect(job.id).toMatch(/^proc_[0-9a-f]{12}$/);
-      const { kind, job: ended } = await jobs.wait(job.id, WAIT_MS, never);
+      const { kind, job: ended } = await jobs.wait(job.id, WAIT_MS, neverAborted);
       expect(kind).toBe("ended");
       expect(ended).toMatchObject({ state: "ended", reason: "exited", exitCode: 3 });
-      const page = await jobs.log(job.id, {}, never);
+      const page = await jobs.log(job.id, {}, neverAborted);
       expect(page).toMatchObject({ text: "out\nerr\n/tmp\n", totalLines: 3, offset: 0, isCut: false });
     });
 
@@ -75,16 +75,16 @@ export function jobsContract(traits: JobsTraits): void {
         lifetime: "session",
         notify: true,
       } as const;
-      const nowhere = await jobs.start("echo x", { ...options, workdir: "/no/such/folder" }, never);
+      const nowhere = await jobs.start("echo x", { ...options, workdir: "/no/such/folder" }, neverAborted);
       expect(nowhere).toEqual({ kind: "failed-start", message: "the folder does not exist" });
       // busybox finds its own tools without PATH
       const path = shell === "bash" ? { PATH: "/nonexistent" } : undefined;
       if (path) {
-        const bare = await jobs.start("echo x", { ...options, variables: path }, never);
+        const bare = await jobs.start("echo x", { ...options, variables: path }, neverAborted);
         expect(bare).toMatchObject({ kind: "failed-start", message: expect.stringContaining("127") });
       }
-      expect(await jobs.takeCompletions("a", never)).toEqual([]);
-      const listed = await jobs.list(never);
+      expect(await jobs.takeCompletions("a", neverAborted)).toEqual([]);
+      const listed = await jobs.list(neverAborted);
       expect(new Set(listed.map(({ state, reason }) => `${state} ${reason}`))).toEqual(
         new Set(["ended failed_start"]),
       );
@@ -98,8 +98,8 @@ export function jobsContract(traits: JobsTraits): void {
         session,
       });
       const job = await startJob('echo "$COLOUR"; pwd', { session, workdir: "/", variables: { ONCE: "1" } });
-      await jobs.wait(job.id, WAIT_MS, never);
-      expect((await jobs.log(job.id, {}, never)).text).toBe('light "blue"\n/\n');
+      await jobs.wait(job.id, WAIT_MS, neverAborted);
+      expect((await jobs.log(job.id, {}, neverAborted)).text).toBe('light "blue"\n/\n');
       expect((await collect(environment, 'pwd; echo "[$ONCE]"', { session })).stdout).toBe("/tmp\n[]\n");
     });
 
@@ -113,8 +113,8 @@ export function jobsContract(traits: JobsTraits): void {
         { session },
       );
       const job = await startJob("greet you; ll", { session });
-      await jobs.wait(job.id, WAIT_MS, never);
-      expect((await jobs.log(job.id, {}, never)).text).toBe("hello you\nlisting\n");
+      await jobs.wait(job.id, WAIT_MS, neverAborted);
+      expect((await jobs.log(job.id, {}, neverAborted)).text).toBe("hello you\nlisting\n");
     });
 
     test("a secret is in the job's variables, but in no argument, file or record", async () => {
@@ -124,7 +124,7 @@ export function jobsContract(traits: JobsTraits): void {
       const job = await startJob('[ -n "$GIVEN" ] && echo given; : hunter2hunter2; sleep 600', {
         variables: { GIVEN: secret },
       });
-      await until(async () => (await jobs.poll(job.id, never)).preview === "given\n");
+      await until(async () => (await jobs.poll(job.id, neverAborted)).preview === "given\n");
       const search = [
         `case "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ')" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
         `case "$(for f in ${job.folder}/*; do [ ! -f $f ] || cat $f; done)" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
@@ -135,37 +135,37 @@ export function jobsContract(traits: JobsTraits): void {
       expect(database.prepare<{ command: string }>("select command from job").get()?.command).toContain(
         ": ***;",
       );
-      await jobs.kill(job.id, never);
+      await jobs.kill(job.id, neverAborted);
     });
 
     test("D3: input is written, submitted and closed; writing to a closed, ended or non-interactive job is reported", async () => {
       await using opened = await open();
       const { jobs, startJob } = opened;
       const job = await startJob('read a; read b; echo "$a|$b"; cat; echo end', { takesInput: true });
-      expect(await jobs.write(job.id, "o", never)).toBe("written");
-      expect(await jobs.submit(job.id, "ne", never)).toBe("written");
-      expect(await jobs.submit(job.id, "two", never)).toBe("written");
-      await until(async () => (await jobs.poll(job.id, never)).preview === "one|two\n");
+      expect(await jobs.write(job.id, "o", neverAborted)).toBe("written");
+      expect(await jobs.submit(job.id, "ne", neverAborted)).toBe("written");
+      expect(await jobs.submit(job.id, "two", neverAborted)).toBe("written");
+      await until(async () => (await jobs.poll(job.id, neverAborted)).preview === "one|two\n");
       const large = "x".repeat(100_000);
-      expect(await jobs.submit(job.id, large, never)).toBe("written");
-      expect((await jobs.poll(job.id, never)).job.state).toBe("running");
-      expect(await jobs.close(job.id, never)).toBe("written");
-      expect(["closed", "ended"]).toContain(await jobs.submit(job.id, "late", never));
-      expect((await jobs.wait(job.id, WAIT_MS, never)).job.exitCode).toBe(0);
-      expect(await jobs.submit(job.id, "late", never)).toBe("ended");
-      expect((await jobs.log(job.id, {}, never)).text).toBe(`one|two\n${large}\nend\n`);
+      expect(await jobs.submit(job.id, large, neverAborted)).toBe("written");
+      expect((await jobs.poll(job.id, neverAborted)).job.state).toBe("running");
+      expect(await jobs.close(job.id, neverAborted)).toBe("written");
+      expect(["closed", "ended"]).toContain(await jobs.submit(job.id, "late", neverAborted));
+      expect((await jobs.wait(job.id, WAIT_MS, neverAborted)).job.exitCode).toBe(0);
+      expect(await jobs.submit(job.id, "late", neverAborted)).toBe("ended");
+      expect((await jobs.log(job.id, {}, neverAborted)).text).toBe(`one|two\n${large}\nend\n`);
       const withoutInput = await startJob("cat; sleep 600");
-      expect(await jobs.submit(withoutInput.id, "x", never)).toBe("no-input");
-      await jobs.kill(withoutInput.id, never);
+      expect(await jobs.submit(withoutInput.id, "x", neverAborted)).toBe("no-input");
+      await jobs.kill(withoutInput.id, neverAborted);
     });
 
     it("a job that waits for input is running, and can be killed", async () => {
       await using opened = await open();
       const { jobs, environment, startJob } = opened;
       const job = await startJob("cat; echo never", { takesInput: true });
-      const outcome = await jobs.wait(job.id, 300, never);
+      const outcome = await jobs.wait(job.id, 300, neverAborted);
       expect(outcome).toMatchObject({ kind: "timed-out", job: { state: "running" } });
-      expect(await jobs.kill(job.id, never)).toMatchObject({ kind: "killed", survivors: [] });
+      expect(await jobs.kill(job.id, neverAborted)).toMatchObject({ kind: "killed", survivors: [] });
       expect(await processesOf(environment, job.id)).toBe("");
     });
 
@@ -175,7 +175,7 @@ export function jobsContract(traits: JobsTraits): void {
       const job = await startJob("sleep 600");
       const outcome = await jobs.wait(job.id, WAIT_MS, AbortSignal.timeout(200));
       expect(outcome).toMatchObject({ kind: "interrupted", job: { state: "running" } });
-      await jobs.kill(job.id, never);
+      await jobs.kill(job.id, neverAborted);
     });
 
     test("F49: kill ends the whole tree, including processes that ignore TERM, fork away, or drop their variables", async () => {
@@ -190,17 +190,17 @@ export function jobsContract(traits: JobsTraits): void {
           "while :; do sleep 0.1; done",
         ].join("\n"),
       );
-      await until(async () => (await jobs.poll(job.id, never)).preview.split("\n").length === 3);
-      const pids = (await jobs.poll(job.id, never)).preview.trim().split("\n");
-      const outcome = await jobs.kill(job.id, never);
+      await until(async () => (await jobs.poll(job.id, neverAborted)).preview.split("\n").length === 3);
+      const pids = (await jobs.poll(job.id, neverAborted)).preview.trim().split("\n");
+      const outcome = await jobs.kill(job.id, neverAborted);
       expect(outcome).toMatchObject({ kind: "killed", survivors: [] });
       expect(outcome.job).toMatchObject({ state: "ended", reason: "killed", exitCode: -15 });
       expect(await processesOf(environment, job.id)).toBe("");
       const states = pids.map((pid) => `grep -s ^State /proc/${pid}/status`).join("; ");
       expect((await collect(environment, `{ ${states}; } | grep -v Z; true`)).stdout).toBe("");
       // Later observations do not change the record.
-      expect((await jobs.list(never))[0]).toMatchObject({ reason: "killed", exitCode: -15 });
-      expect(await jobs.kill(job.id, never)).toMatchObject({
+      expect((await jobs.list(neverAborted))[0]).toMatchObject({ reason: "killed", exitCode: -15 });
+      expect(await jobs.kill(job.id, neverAborted)).toMatchObject({
         kind: "already-ended",
         job: { reason: "killed" },
       });
@@ -216,37 +216,37 @@ export function jobsContract(traits: JobsTraits): void {
       );
       await database.write(
         () => change.run(stranger.process?.pid ?? 0, stranger.process?.pid ?? 0, job.id),
-        never,
+        neverAborted,
       );
-      expect((await jobs.poll(job.id, never)).job).toMatchObject({
+      expect((await jobs.poll(job.id, neverAborted)).job).toMatchObject({
         state: "ended",
         reason: "lost",
         exitCode: -1,
       });
-      expect((await jobs.kill(job.id, never)).kind).toBe("killed"); // found by its mark
-      expect((await jobs.poll(stranger.id, never)).job.state).toBe("running");
-      expect((await jobs.poll(job.id, never)).job.reason).toBe("lost");
-      await jobs.kill(stranger.id, never);
+      expect((await jobs.kill(job.id, neverAborted)).kind).toBe("killed"); // found by its mark
+      expect((await jobs.poll(stranger.id, neverAborted)).job.state).toBe("running");
+      expect((await jobs.poll(job.id, neverAborted)).job.reason).toBe("lost");
+      await jobs.kill(stranger.id, neverAborted);
     });
 
     it("a job that kills its own process group has an exit code; one whose keeper died too is lost", async () => {
       await using opened = await open();
       const { jobs, environment, startJob } = opened;
       const suicide = await startJob("kill -9 0");
-      expect((await jobs.wait(suicide.id, WAIT_MS, never)).job).toMatchObject({
+      expect((await jobs.wait(suicide.id, WAIT_MS, neverAborted)).job).toMatchObject({
         reason: "exited",
         exitCode: 137,
       });
       const lost = await startJob("sleep 600");
       const machine = environment.outside ?? environment; // a sandbox numbers its processes differently
       await collect(machine, `kill -9 ${lost.process?.keeperPid}`);
-      expect((await jobs.poll(lost.id, never)).job.state).toBe("running");
+      expect((await jobs.poll(lost.id, neverAborted)).job.state).toBe("running");
       await collect(machine, `kill -9 ${lost.process?.pid}`);
-      expect((await jobs.wait(lost.id, WAIT_MS, never)).job).toMatchObject({
+      expect((await jobs.wait(lost.id, WAIT_MS, neverAborted)).job).toMatchObject({
         reason: "lost",
         exitCode: -1,
       });
-      await jobs.kill(lost.id, never); // its descendants are still running
+      await jobs.kill(lost.id, neverAborted); // its descendants are still running
     });
 
     it("a job that prints fast does not slow down others, and its log is read in pages", async () => {
@@ -256,18 +256,18 @@ export function jobsContract(traits: JobsTraits): void {
         "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i + 1)); done; printf partial",
       );
       expect((await collect(environment, "echo quick")).stdout).toBe("quick\n");
-      expect((await jobs.poll(job.id, never)).preview.length).toBeLessThanOrEqual(1_000);
-      await jobs.wait(job.id, WAIT_MS, never);
-      const last = await jobs.log(job.id, {}, never);
+      expect((await jobs.poll(job.id, neverAborted)).preview.length).toBeLessThanOrEqual(1_000);
+      await jobs.wait(job.id, WAIT_MS, neverAborted);
+      const last = await jobs.log(job.id, {}, neverAborted);
       expect(last).toMatchObject({ totalLines: 20_001, offset: 19_801, droppedBytes: 0 });
       expect(last.text.startsWith("line 19801\n")).toBe(true);
       expect(last.text.endsWith("line 19999\npartial")).toBe(true);
-      const head = await jobs.log(job.id, { offset: 0, limit: 2 }, never);
+      const head = await jobs.log(job.id, { offset: 0, limit: 2 }, neverAborted);
       expect(head).toMatchObject({ text: "line 0\nline 1\n", offset: 0, isCut: false });
-      const all = await jobs.log(job.id, { offset: 0, limit: 100_000 }, never);
+      const all = await jobs.log(job.id, { offset: 0, limit: 100_000 }, neverAborted);
       expect(all.isCut).toBe(true);
       expect(all.text).toHaveLength(200_000);
-      expect((await jobs.log(job.id, { offset: 30_000 }, never)).text).toBe("");
+      expect((await jobs.log(job.id, { offset: 30_000 }, neverAborted)).text).toBe("");
     });
 
     test("F46: process B lists, reads and kills a job whose starter, process A, was killed", async () => {
@@ -280,12 +280,14 @@ export function jobsContract(traits: JobsTraits): void {
       await child.kill();
       await using opened = await open(path);
       const { jobs, environment } = opened;
-      expect(await jobs.list(never)).toMatchObject([{ id: job.id, state: "running", command, owner: "a" }]);
-      await until(async () => (await jobs.log(job.id, { offset: 0 }, never)).totalLines > 3);
-      expect((await jobs.log(job.id, { offset: 0 }, never)).text).toMatch(/^first\nmore\nmore\n/);
+      expect(await jobs.list(neverAborted)).toMatchObject([
+        { id: job.id, state: "running", command, owner: "a" },
+      ]);
+      await until(async () => (await jobs.log(job.id, { offset: 0 }, neverAborted)).totalLines > 3);
+      expect((await jobs.log(job.id, { offset: 0 }, neverAborted)).text).toMatch(/^first\nmore\nmore\n/);
       if (outsideView !== undefined) expect(await outsideView()).toContain("hermes-job");
       const prefix = job.id.slice("proc_".length, -4);
-      expect(await jobs.kill(prefix, never)).toMatchObject({ kind: "killed", survivors: [] });
+      expect(await jobs.kill(prefix, neverAborted)).toMatchObject({ kind: "killed", survivors: [] });
       expect(await processesOf(environment, job.id)).toBe("");
       if (outsideView !== undefined) expect(await outsideView()).not.toContain("hermes-job");
     });
@@ -300,15 +302,15 @@ export function jobsContract(traits: JobsTraits): void {
         lifetime: "turn",
         notify: true,
       } as const;
-      const started = await jobs.start("exit 4", options, never);
+      const started = await jobs.start("exit 4", options, neverAborted);
       if (started.kind !== "started") throw new Error(started.message);
-      await until(async () => (await jobs.poll(started.job.id, never)).job.state === "ended");
+      await until(async () => (await jobs.poll(started.job.id, neverAborted)).job.state === "ended");
       await using children = startChildren(3, CHILD, "take", { target: here, path });
       await children.next();
       children.send("go");
       const counts = await children.next<number>();
       expect(counts.reduce((sum, count) => sum + count)).toBe(1);
-      expect(await jobs.takeCompletions("a", never)).toEqual([]);
+      expect(await jobs.takeCompletions("a", neverAborted)).toEqual([]);
     });
 
     it("F50: a wait or a log that saw the end counts as notified, a poll does not", async () => {
@@ -319,27 +321,27 @@ export function jobsContract(traits: JobsTraits): void {
         await startJob("true", { notify: true }),
         await startJob("true", { notify: true }),
       ];
-      await jobs.wait(waited.id, WAIT_MS, never);
+      await jobs.wait(waited.id, WAIT_MS, neverAborted);
       for (const { id } of [read, polled])
-        await until(async () => (await jobs.poll(id, never)).job.state === "ended");
-      await jobs.log(read.id, {}, never);
-      expect((await jobs.takeCompletions("a", never)).map(({ id }) => id)).toEqual([polled.id]);
+        await until(async () => (await jobs.poll(id, neverAborted)).job.state === "ended");
+      await jobs.log(read.id, {}, neverAborted);
+      expect((await jobs.takeCompletions("a", neverAborted)).map(({ id }) => id)).toEqual([polled.id]);
     });
 
     test("F47: the end of a turn or session ends only the jobs that must not outlive it", async () => {
       await using opened = await open();
       const { jobs, startJob } = opened;
       const running = async () =>
-        (await jobs.list(never)).filter(({ state }) => state === "running").map(({ id }) => id);
+        (await jobs.list(neverAborted)).filter(({ state }) => state === "running").map(({ id }) => id);
       const turn = await startJob("sleep 600", { lifetime: "turn" });
       const session = await startJob("sleep 600", { lifetime: "session" });
       const persistent = await startJob("sleep 600", { lifetime: "persistent" });
       const other = await startJob("sleep 600", { lifetime: "turn", owner: "b" });
-      expect((await jobs.sweep("a", "turn", never)).map(({ job }) => job.id)).toEqual([turn.id]);
+      expect((await jobs.sweep("a", "turn", neverAborted)).map(({ job }) => job.id)).toEqual([turn.id]);
       expect(await running()).toEqual([session.id, persistent.id, other.id]);
-      await jobs.sweep("a", "session", never);
+      await jobs.sweep("a", "session", neverAborted);
       expect(await running()).toEqual([persistent.id, other.id]);
-      await Promise.all([persistent, other].map(({ id }) => jobs.kill(id, never)));
+      await Promise.all([persistent, other].map(({ id }) => jobs.kill(id, neverAborted)));
     });
 
     test("F45: a start whose result is lost leaves no processes behind", async () => {
@@ -352,9 +354,9 @@ export function jobsContract(traits: JobsTraits): void {
       });
       const { jobs, environment } = opened;
       const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
-      const started = await jobs.start("sleep 61", options, never);
+      const started = await jobs.start("sleep 61", options, neverAborted);
       expect(started).toEqual({ kind: "failed-start", message: "the start was lost. It died." });
-      const [job] = await jobs.list(never);
+      const [job] = await jobs.list(neverAborted);
       expect(job).toMatchObject({ state: "ended", reason: "failed_start" });
       expect(await processesOf(environment, job?.id ?? "")).toBe("");
     });
@@ -366,10 +368,10 @@ export function jobsContract(traits: JobsTraits): void {
       const forget = database.prepare(
         "update job set state = 'starting', process = null, started_at = started_at - ?",
       );
-      await database.write(() => forget.run(0), never);
-      expect(await jobs.list(never)).toMatchObject([{ state: "starting" }]);
-      await database.write(() => forget.run(120_000), never);
-      expect(await jobs.list(never)).toMatchObject([{ state: "ended", reason: "failed_start" }]);
+      await database.write(() => forget.run(0), neverAborted);
+      expect(await jobs.list(neverAborted)).toMatchObject([{ state: "starting" }]);
+      await database.write(() => forget.run(120_000), neverAborted);
+      expect(await jobs.list(neverAborted)).toMatchObject([{ state: "ended", reason: "failed_start" }]);
       expect(await processesOf(environment, job.id)).toBe("");
     });
 
@@ -377,19 +379,19 @@ export function jobsContract(traits: JobsTraits): void {
       await using opened = await open();
       const { jobs, startJob } = opened;
       const job = await startJob("no-such-command-anywhere");
-      expect((await jobs.wait(job.id, WAIT_MS, never)).job).toMatchObject({
+      expect((await jobs.wait(job.id, WAIT_MS, neverAborted)).job).toMatchObject({
         reason: "exited",
         exitCode: 127,
       });
-      expect((await jobs.log(job.id, {}, never)).text).toContain("not found");
+      expect((await jobs.log(job.id, {}, neverAborted)).text).toContain("not found");
     });
 
     it("D3: a job without input sees the end of its input at once", async () => {
       await using opened = await open();
       const { jobs, startJob } = opened;
       const job = await startJob("cat; read x || echo nothing");
-      expect((await jobs.wait(job.id, WAIT_MS, never)).job.exitCode).toBe(0);
-      expect((await jobs.log(job.id, {}, never)).text).toBe("nothing\n");
+      expect((await jobs.wait(job.id, WAIT_MS, neverAborted)).job.exitCode).toBe(0);
+      expect((await jobs.log(job.id, {}, neverAborted)).text).toBe("nothing\n");
     });
 
     it("F41: a job that prints endlessly uses little disk space, does not slow down others, and its log marks the gap", async () => {
@@ -397,23 +399,23 @@ export function jobsContract(traits: JobsTraits): void {
       const { jobs, environment, startJob } = opened;
       const job = await startJob("echo first; yes 0123456789; :");
       const enough = 8 * PART_BYTES;
-      await until(async () => (await jobs.read(job.id, -1, never)).totalBytes > enough);
+      await until(async () => (await jobs.read(job.id, -1, neverAborted)).totalBytes > enough);
       expect((await collect(environment, "echo quick")).stdout).toBe("quick\n");
       const used = await collect(environment, `du -sk ${job.folder} | cut -f1`);
       expect(Number(used.stdout) * 1024).toBeLessThan(7 * PART_BYTES);
-      const head = await jobs.log(job.id, { offset: 0, limit: 3 }, never);
+      const head = await jobs.log(job.id, { offset: 0, limit: 3 }, neverAborted);
       expect(head.text).toBe("first\n0123456789\n0123456789\n");
       expect(head.droppedBytes).toBeGreaterThan(PART_BYTES);
-      const tail = await jobs.log(job.id, { limit: 2 }, never);
+      const tail = await jobs.log(job.id, { limit: 2 }, neverAborted);
       expect(tail.text).toContain("0123456789\n");
       expect(tail.totalLines).toBeGreaterThan(head.totalLines);
-      expect(await jobs.kill(job.id, never)).toMatchObject({ kind: "killed", survivors: [] });
-      const ended = await jobs.log(job.id, { offset: 0, limit: 1 }, never);
-      const gap = await jobs.log(job.id, { offset: 400_000, limit: 5 }, never);
+      expect(await jobs.kill(job.id, neverAborted)).toMatchObject({ kind: "killed", survivors: [] });
+      const ended = await jobs.log(job.id, { offset: 0, limit: 1 }, neverAborted);
+      const gap = await jobs.log(job.id, { offset: 400_000, limit: 5 }, neverAborted);
       expect(gap.text).toBe(
         `\n[${ended.droppedBytes} bytes of output, ${ended.droppedLines} lines, were not kept]\n`,
       );
-      const afterGap = await jobs.read(job.id, PART_BYTES * 3, never);
+      const afterGap = await jobs.read(job.id, PART_BYTES * 3, neverAborted);
       const line = 11;
       const firstLine = "first\n".length;
       expect(afterGap.from).toBeGreaterThan(PART_BYTES * 3);
@@ -438,7 +440,7 @@ export function jobsContract(traits: JobsTraits): void {
       } as const;
       const command =
         'stty size; read a; stty -echo; echo asks; read b; stty echo; echo "$a $(printf %s "$b" | wc -c)"; cat; exit 6';
-      const started = await jobs.start(command, options, never);
+      const started = await jobs.start(command, options, neverAborted);
       if (started.kind !== "started") throw new Error(started.message);
       const { id } = started.job;
       if (started.job.input !== "terminal") {
@@ -446,19 +448,23 @@ export function jobsContract(traits: JobsTraits): void {
           job: { input: "pipe" },
           notes: [expect.stringContaining("no terminal")],
         });
-        await jobs.kill(id, never);
+        await jobs.kill(id, neverAborted);
         skip("there is no `script` of util-linux in this environment");
       }
       expect(started.notes).toEqual([]);
-      const shows = (text: string) => until(async () => (await jobs.poll(id, never)).preview.includes(text));
+      const shows = (text: string) =>
+        until(async () => (await jobs.poll(id, neverAborted)).preview.includes(text));
       await shows("30 120");
-      expect(await jobs.submit(id, "typed", never)).toBe("written");
+      expect(await jobs.submit(id, "typed", neverAborted)).toBe("written");
       await shows("asks");
-      expect(await jobs.submit(id, "hidden!", never)).toBe("written");
+      expect(await jobs.submit(id, "hidden!", neverAborted)).toBe("written");
       await shows("typed 7");
-      expect((await jobs.log(id, { offset: 0 }, never)).text).not.toContain("hidden!");
-      expect(await jobs.close(id, never)).toBe("written");
-      expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 6 });
+      expect((await jobs.log(id, { offset: 0 }, neverAborted)).text).not.toContain("hidden!");
+      expect(await jobs.close(id, neverAborted)).toBe("written");
+      expect((await jobs.wait(id, WAIT_MS, neverAborted)).job).toMatchObject({
+        reason: "exited",
+        exitCode: 6,
+      });
     });
 
     it("a job on a terminal receives Ctrl-C, can be resized, and takes input after Ctrl-D", async ({
@@ -470,24 +476,28 @@ export function jobsContract(traits: JobsTraits): void {
       const command =
         'until [ "$(stty size)" = "40 100" ]; do sleep 0.1; done; cat; echo first; cat; echo second; ' +
         "trap 'echo heard' INT; echo asks; cat; exit 7";
-      const started = await jobs.start(command, { ...options, pty: true }, never);
+      const started = await jobs.start(command, { ...options, pty: true }, neverAborted);
       if (started.kind !== "started") throw new Error(started.message);
       const { id, input } = started.job;
       if (input !== "terminal") {
-        await jobs.kill(id, never);
+        await jobs.kill(id, neverAborted);
         skip("there is no `script` of util-linux in this environment");
       }
-      const shows = (text: string) => until(async () => (await jobs.poll(id, never)).preview.includes(text));
-      await jobs.resize(id, { rows: 40, columns: 100 }, never);
-      expect(await jobs.close(id, never)).toBe("written");
+      const shows = (text: string) =>
+        until(async () => (await jobs.poll(id, neverAborted)).preview.includes(text));
+      await jobs.resize(id, { rows: 40, columns: 100 }, neverAborted);
+      expect(await jobs.close(id, neverAborted)).toBe("written");
       await shows("first");
-      expect(await jobs.submit(id, "typed", never)).toBe("written");
+      expect(await jobs.submit(id, "typed", neverAborted)).toBe("written");
       await shows("typed\ntyped");
-      expect(await jobs.close(id, never)).toBe("written");
+      expect(await jobs.close(id, neverAborted)).toBe("written");
       await shows("asks");
-      expect(await jobs.write(id, "\u0003", never)).toBe("written");
+      expect(await jobs.write(id, "\u0003", neverAborted)).toBe("written");
       await shows("heard");
-      expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 7 });
+      expect((await jobs.wait(id, WAIT_MS, neverAborted)).job).toMatchObject({
+        reason: "exited",
+        exitCode: 7,
+      });
     });
 
     it("F72: a start names jobs that already run the same command in the same folder", async () => {
@@ -501,11 +511,11 @@ export function jobsContract(traits: JobsTraits): void {
         lifetime: "session",
         workdir: "/tmp",
       } as const;
-      const again = await jobs.start("sleep 600", options, never);
+      const again = await jobs.start("sleep 600", options, neverAborted);
       expect(again).toMatchObject({ kind: "started", alike: [{ id: first.id }] });
-      for (const { id } of await jobs.list(never)) await jobs.kill(id, never);
-      expect(await jobs.start("sleep 600", options, never)).toMatchObject({ alike: [] });
-      await jobs.sweep("b", "session", never);
+      for (const { id } of await jobs.list(neverAborted)) await jobs.kill(id, neverAborted);
+      expect(await jobs.start("sleep 600", options, neverAborted)).toMatchObject({ alike: [] });
+      await jobs.sweep("b", "session", neverAborted);
     });
 
     it("D3: a watched text is reported once, by one of two pollers, and nothing is reported after the end", async () => {
@@ -518,19 +528,21 @@ export function jobsContract(traits: JobsTraits): void {
       const started = await jobs.start(
         "echo not yet; read x; echo server READY; read x; echo READY",
         watched,
-        never,
+        neverAborted,
       );
       if (started.kind !== "started") throw new Error(started.message);
       const { id } = started.job;
-      expect(await jobs.takeWatchEvents("a", never)).toEqual([]);
-      await jobs.submit(id, "", never);
-      await until(async () => (await jobs.poll(id, never)).preview.includes("READY"));
-      expect(await jobs.takeWatchEvents("b", never)).toEqual([]);
-      const both = await Promise.all([opened, other].map((one) => one.jobs.takeWatchEvents("a", never)));
+      expect(await jobs.takeWatchEvents("a", neverAborted)).toEqual([]);
+      await jobs.submit(id, "", neverAborted);
+      await until(async () => (await jobs.poll(id, neverAborted)).preview.includes("READY"));
+      expect(await jobs.takeWatchEvents("b", neverAborted)).toEqual([]);
+      const both = await Promise.all(
+        [opened, other].map((one) => one.jobs.takeWatchEvents("a", neverAborted)),
+      );
       expect(both.flat()).toMatchObject([{ kind: "hits", job: { id }, lines: ["server READY"], dropped: 0 }]);
-      await jobs.submit(id, "", never);
-      await jobs.wait(id, WAIT_MS, never);
-      expect(await jobs.takeWatchEvents("a", never)).toEqual([]);
+      await jobs.submit(id, "", neverAborted);
+      await jobs.wait(id, WAIT_MS, neverAborted);
+      expect(await jobs.takeWatchEvents("a", neverAborted)).toEqual([]);
     });
 
     it("D3: together with notify, patterns are dropped with a note", async () => {
@@ -540,13 +552,13 @@ export function jobsContract(traits: JobsTraits): void {
       const started = await jobs.start(
         "echo READY; sleep 600",
         { ...options, notify: true, watch: ["READY"] },
-        never,
+        neverAborted,
       );
       expect(started).toMatchObject({
         job: { watch: undefined },
         notes: [expect.stringContaining("not watched")],
       });
-      await jobs.sweep("a", "session", never);
+      await jobs.sweep("a", "session", neverAborted);
     });
 
     it("D3: a watch with too many hits is ended with one notice, and the end of the job is reported instead", async () => {
@@ -554,26 +566,26 @@ export function jobsContract(traits: JobsTraits): void {
       const { jobs, database, startJob } = opened;
       const job = await startJob("while read x; do echo hit; done", { watch: ["hit"], takesInput: true });
       const hit = async () => {
-        const { totalBytes } = await jobs.read(job.id, -1, never);
-        await jobs.submit(job.id, "", never);
-        await until(async () => (await jobs.read(job.id, -1, never)).totalBytes > totalBytes);
-        return (await jobs.takeWatchEvents("a", never)).map(({ kind }) => kind);
+        const { totalBytes } = await jobs.read(job.id, -1, neverAborted);
+        await jobs.submit(job.id, "", neverAborted);
+        await until(async () => (await jobs.read(job.id, -1, neverAborted)).totalBytes > totalBytes);
+        return (await jobs.takeWatchEvents("a", neverAborted)).map(({ kind }) => kind);
       };
       const quietUntil = database.prepare(
         "update job set watch = json_set(watch, '$.state.quietUntil', cast(? as integer)) where watch is not null",
       );
       const kinds: string[][] = [];
       for (let window = 0; window < 3; window++) {
-        await database.write(() => quietUntil.run(0), never);
+        await database.write(() => quietUntil.run(0), neverAborted);
         kinds.push(await hit());
-        await database.write(() => quietUntil.run(Number.MAX_SAFE_INTEGER), never); // independent of the speed of the test
+        await database.write(() => quietUntil.run(Number.MAX_SAFE_INTEGER), neverAborted); // independent of the speed of the test
         kinds.push(await hit());
       }
       expect(kinds).toEqual([["hits"], [], ["hits"], [], ["hits"], ["watch-ended"]]);
       expect(await hit()).toEqual([]);
-      await jobs.close(job.id, never);
-      await until(async () => (await jobs.poll(job.id, never)).job.state === "ended");
-      expect((await jobs.takeCompletions("a", never)).map(({ id }) => id)).toEqual([job.id]);
+      await jobs.close(job.id, neverAborted);
+      await until(async () => (await jobs.poll(job.id, neverAborted)).job.state === "ended");
+      expect((await jobs.takeCompletions("a", neverAborted)).map(({ id }) => id)).toEqual([job.id]);
     });
 
     it("F47: jobs above their maximum age and jobs of a deleted owner are ended, but not persistent ones", async () => {
@@ -584,29 +596,29 @@ export function jobsContract(traits: JobsTraits): void {
       const kept = await startJob("sleep 600", { lifetime: "persistent" });
       const ofTurn = await startJob("sleep 600", { lifetime: "turn", owner: "b" });
       const ended = async (phase: "in-turn" | "between-turns" | "gone") =>
-        (await jobs.sweepExpired(() => phase, never)).map(({ job }) => job.id);
+        (await jobs.sweepExpired(() => phase, neverAborted)).map(({ job }) => job.id);
       expect(await ended("in-turn")).toEqual([old.id]);
       expect(await ended("between-turns")).toEqual([ofTurn.id]);
       expect(await ended("gone")).toEqual([young.id]);
       expect(young.expiresAt).toBe(young.startedAt + 24 * 3_600_000);
       expect(kept.expiresAt).toBeUndefined();
-      expect((await jobs.poll(kept.id, never)).job.state).toBe("running");
-      await jobs.kill(kept.id, never);
+      expect((await jobs.poll(kept.id, neverAborted)).job.state).toBe("running");
+      await jobs.kill(kept.id, neverAborted);
     });
 
     it("F50: an unconfirmed completion is delivered again later, a confirmed one is not", async () => {
       await using opened = await open();
       const { jobs, database, startJob } = opened;
       const job = await startJob("true", { notify: true });
-      await until(async () => (await jobs.poll(job.id, never)).job.state === "ended");
-      const take = async () => (await jobs.takeCompletions("a", never)).map(({ id }) => id);
+      await until(async () => (await jobs.poll(job.id, neverAborted)).job.state === "ended");
+      const take = async () => (await jobs.takeCompletions("a", neverAborted)).map(({ id }) => id);
       expect(await take()).toEqual([job.id]);
       expect(await take()).toEqual([]);
       const aMinuteLater = database.prepare("update job set notice_held_until = notice_held_until - 60000");
-      await database.write(() => aMinuteLater.run(), never);
+      await database.write(() => aMinuteLater.run(), neverAborted);
       expect(await take()).toEqual([job.id]);
-      await jobs.confirmCompletions([job.id], never);
-      await database.write(() => aMinuteLater.run(), never);
+      await jobs.confirmCompletions([job.id], neverAborted);
+      await database.write(() => aMinuteLater.run(), neverAborted);
       expect(await take()).toEqual([]);
     });
 
@@ -614,20 +626,20 @@ export function jobsContract(traits: JobsTraits): void {
       await using opened = await open();
       const { jobs, environment, database, startJob } = opened;
       const old = await startJob("echo x");
-      await jobs.wait(old.id, WAIT_MS, never);
+      await jobs.wait(old.id, WAIT_MS, neverAborted);
       const age = database.prepare("update job set ended_at = ended_at - 8 * 24 * 3600000");
-      await database.write(() => age.run(), never);
+      await database.write(() => age.run(), neverAborted);
       const next = await startJob("true");
-      expect((await jobs.list(never)).map(({ id }) => id)).toEqual([next.id]);
+      expect((await jobs.list(neverAborted)).map(({ id }) => id)).toEqual([next.id]);
       expect((await collect(environment, `ls -d ${old.folder} 2>/dev/null; true`)).stdout).toBe("");
-      await jobs.wait(next.id, WAIT_MS, never);
+      await jobs.wait(next.id, WAIT_MS, neverAborted);
     });
 
     test.each(["", "proc_", "abc", "proc_zzzz", "proc_0000", "../etc"])(
       "an id like %j is not found",
       async (id) => {
         await using opened = await open();
-        await expect(opened.jobs.poll(id, never)).rejects.toMatchObject({ code: "job-not-found" });
+        await expect(opened.jobs.poll(id, neverAborted)).rejects.toMatchObject({ code: "job-not-found" });
       },
     );
   });

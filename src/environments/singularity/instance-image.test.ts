@@ -2,14 +2,14 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { type ApptainerLab, openApptainerLab } from "../../../test/support/apptainer.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { ensureImage } from "./instance-image.ts";
 
 const standIn = fileURLToPath(new URL("../../../test/support/apptainer-stand-in", import.meta.url));
-const never = new AbortController().signal;
 const openLab = () => openApptainerLab(standIn, "docker://example/tool:1.2");
 
 const ensure = ({ builder, reporter, spec }: ApptainerLab, image?: string) =>
-  ensureImage(builder, spec(image === undefined ? {} : { singularity_image: image }), reporter, never);
+  ensureImage(builder, spec(image === undefined ? {} : { singularity_image: image }), reporter, neverAborted);
 
 test("B4: (stand-in) an image that many callers need at once is built once, under a name derived from its address", async () => {
   await using lab = await openLab();

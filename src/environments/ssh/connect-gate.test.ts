@@ -2,17 +2,16 @@ import { writeFile } from "node:fs/promises";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { createConnectGate } from "./connect-gate.ts";
-
-const never = new AbortController().signal;
 
 test("the first caller connects, and the others wait until its socket exists", async () => {
   await using folder = await tempFolder();
   const socket = folder.file("socket");
   const first = createConnectGate(socket);
-  await first.wait(never);
+  await first.wait(neverAborted);
   let isThrough = false;
-  const second = first.wait(never).then(() => {
+  const second = first.wait(neverAborted).then(() => {
     isThrough = true;
   });
   for (let turns = 0; turns < 20; turns++) await turn();
@@ -24,7 +23,7 @@ test("the first caller connects, and the others wait until its socket exists", a
 test("after an attempt has ended, no caller waits for its connection, which may have been lost", async () => {
   await using folder = await tempFolder();
   const first = createConnectGate(folder.file("socket"));
-  await first.wait(never);
+  await first.wait(neverAborted);
   first.settle();
   const stop = new AbortController();
   const next = first.wait(stop.signal);
@@ -36,8 +35,8 @@ test("after an attempt has ended, no caller waits for its connection, which may 
 test("waiting callers continue when the attempt fails", async () => {
   await using folder = await tempFolder();
   const first = createConnectGate(folder.file("socket"));
-  await first.wait(never);
-  const second = first.wait(never);
+  await first.wait(neverAborted);
+  const second = first.wait(neverAborted);
   first.settle();
   await second;
 });

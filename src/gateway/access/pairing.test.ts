@@ -1,25 +1,26 @@
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { openGatewayDatabase } from "../store/gateway-database.ts";
 import { createPairing } from "./pairing.ts";
 
-const never = new AbortController().signal;
 const person = (id: string) => ({ id, isBot: false, isProven: true });
 
 async function openPairing() {
   const folder = await tempFolder();
   const clock = new TurnableClock();
   const path = folder.file("gateway.sqlite");
-  const database = await openGatewayDatabase(path, clock, never);
+  const database = await openGatewayDatabase(path, clock, neverAborted);
   const pairing = createPairing(database);
   return {
     clock,
     pairing,
     database,
     /** As another process sees it. */
-    openOther: async () => createPairing(await openGatewayDatabase(path, clock, never)),
-    ask: (id: string, platform = "irc") => database.write(() => pairing.request(platform, person(id)), never),
+    openOther: async () => createPairing(await openGatewayDatabase(path, clock, neverAborted)),
+    ask: (id: string, platform = "irc") =>
+      database.write(() => pairing.request(platform, person(id)), neverAborted),
     async [Symbol.asyncDispose]() {
       database[Symbol.dispose]();
       await folder[Symbol.asyncDispose]();
@@ -39,12 +40,12 @@ test("D4: a code gives the person who asked access in every process, and a revoc
   await using lab = await openPairing();
   const code = (await lab.ask("anna")) ?? "";
   const other = await lab.openOther();
-  await other.approve("irc", `${code.slice(0, 4).toLowerCase()} ${code.slice(4)}\n`, never);
+  await other.approve("irc", `${code.slice(0, 4).toLowerCase()} ${code.slice(4)}\n`, neverAborted);
   expect(lab.pairing.isPaired("irc", "anna")).toBe(true);
   expect(lab.pairing.isPaired("telegram", "anna")).toBe(false);
-  expect(await other.revoke("irc", "anna", never)).toBe(true);
+  expect(await other.revoke("irc", "anna", neverAborted)).toBe(true);
   expect(lab.pairing.isPaired("irc", "anna")).toBe(false);
-  expect(await other.revoke("irc", "anna", never)).toBe(false);
+  expect(await other.revoke("irc", "anna", neverAborted)).toBe(false);
 });
 
 test("D3: a person gets one code in ten minutes, and three people wait at most", async () => {
@@ -59,7 +60,7 @@ test("D3: a person gets one code in ten minutes, and three people wait at most",
   const second = await lab.ask("anna");
   expect(second).toBeDefined();
   expect(second).not.toBe(first);
-  await expect(lab.pairing.approve("irc", first ?? "", never)).rejects.toMatchObject({
+  await expect(lab.pairing.approve("irc", first ?? "", neverAborted)).rejects.toMatchObject({
     code: "pairing-not-found",
   });
 });
@@ -74,7 +75,9 @@ test("D3: a code is valid for an hour", async () => {
   await using lab = await openPairing();
   const code = (await lab.ask("anna")) ?? "";
   await lab.clock.advance(3_600_001);
-  await expect(lab.pairing.approve("irc", code, never)).rejects.toMatchObject({ code: "pairing-not-found" });
+  await expect(lab.pairing.approve("irc", code, neverAborted)).rejects.toMatchObject({
+    code: "pairing-not-found",
+  });
   expect(lab.pairing.waiting()).toEqual([]);
 });
 
@@ -83,10 +86,12 @@ test("D3, K19: five wrong codes lock the platform for an hour, even for the righ
   const code = (await lab.ask("anna")) ?? "";
   await lab.ask("ben");
   for (let attempt = 0; attempt < 5; attempt++)
-    await expect(lab.pairing.approve("irc", "WRONG234", never)).rejects.toMatchObject({
+    await expect(lab.pairing.approve("irc", "WRONG234", neverAborted)).rejects.toMatchObject({
       code: "pairing-not-found",
     });
-  await expect(lab.pairing.approve("irc", code, never)).rejects.toMatchObject({ code: "pairing-locked" });
+  await expect(lab.pairing.approve("irc", code, neverAborted)).rejects.toMatchObject({
+    code: "pairing-locked",
+  });
   const ben = lab.pairing.waiting("irc").find(({ userId }) => userId === "ben");
-  expect(await lab.pairing.approve("irc", ben?.id ?? "", never)).toMatchObject({ userId: "ben" });
+  expect(await lab.pairing.approve("irc", ben?.id ?? "", neverAborted)).toMatchObject({ userId: "ben" });
 });

@@ -4,17 +4,16 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../../test/support/silent-log.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { openGatewayDatabase } from "../store/gateway-database.ts";
 import { listHookFolders } from "./hook-folders.ts";
 import { loadHooks } from "./hooks.ts";
 import { createTrustedHooks } from "./trusted-hooks.ts";
 
-const never = new AbortController().signal;
-
 async function openLab() {
   const folder = await tempFolder();
   const hooks = join(folder.path, "hooks");
-  const database = await openGatewayDatabase(folder.file("gateway.sqlite"), systemClock, never);
+  const database = await openGatewayDatabase(folder.file("gateway.sqlite"), systemClock, neverAborted);
   const trusted = createTrustedHooks(database);
   const seen = folder.file("seen");
   return {
@@ -26,12 +25,13 @@ async function openLab() {
         await writeFile(join(hooks, name, file), text);
     },
     async trust(): Promise<void> {
-      for (const { name, hash } of await listHookFolders(hooks)) await trusted.trust(name, hash, never);
+      for (const { name, hash } of await listHookFolders(hooks))
+        await trusted.trust(name, hash, neverAborted);
     },
     load: () =>
       loadHooks(
         { folder: hooks, trusted, variables: { PATH: process.env["PATH"], SEEN: seen }, log: silentLog },
-        never,
+        neverAborted,
       ),
     read: () => readFile(seen, "utf8").catch(() => ""),
     async [Symbol.asyncDispose]() {

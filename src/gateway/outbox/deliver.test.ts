@@ -4,6 +4,7 @@ import { startScriptedService } from "../../../test/support/scripted-service.ts"
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import type { Connection } from "../platform.ts";
 import { scriptedOptions } from "../platforms/scripted/options.ts";
@@ -12,12 +13,10 @@ import { openGatewayDatabase } from "../store/gateway-database.ts";
 import { deliver } from "./deliver.ts";
 import { createOutbox } from "./outbox.ts";
 
-const never = new AbortController().signal;
-
 async function openDelivery(clock = systemClock) {
   const folder = await tempFolder();
   const service = await startScriptedService();
-  const database = await openGatewayDatabase(folder.file("gateway.sqlite"), clock, never);
+  const database = await openGatewayDatabase(folder.file("gateway.sqlite"), clock, neverAborted);
   const outbox = createOutbox(database);
   const added = new WakeFlag();
   const platform = open(scriptedOptions.parse({ address: service.address }), platformParts());
@@ -36,14 +35,14 @@ async function openDelivery(clock = systemClock) {
       const contents = texts.map((text) => ({ type: "text", text }) as const);
       await database.write(
         () => outbox.add({ source, target: { platform: "scripted", chatId }, contents, ...more }),
-        never,
+        neverAborted,
       );
       added.touch();
     },
     async start() {
       const connection = await platform.connect(
         { cursor: undefined, store: async () => undefined, alive: () => undefined },
-        never,
+        neverAborted,
       );
       const stop = new AbortController();
       const onQuiet = (_: unknown, forMs: number): void => void quiet.push(forMs);
@@ -138,7 +137,7 @@ describe("delivery", () => {
     await lab.say("turn:1", ["delivered, and never confirmed"]);
     await lab.service.texts(1);
     await lab.crash();
-    await lab.outbox.abandonAll(never);
+    await lab.outbox.abandonAll(neverAborted);
     await lab.start();
     await lab.say("turn:2", ["after the crash"]);
     expect(await lab.service.texts(2)).toEqual(["delivered, and never confirmed", "after the crash"]);
@@ -222,7 +221,7 @@ describe("delivery", () => {
     await lab.service.texts(1);
     await lab.say("live:1", ["the whole"], "anna", { isRevision: true });
     await lab.crash();
-    await lab.outbox.abandonAll(never);
+    await lab.outbox.abandonAll(neverAborted);
     await lab.start();
     await lab.ended("live:1");
     expect(await lab.service.texts(1)).toEqual(["the whole"]);

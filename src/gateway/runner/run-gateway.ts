@@ -7,6 +7,7 @@ import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { openDeadline } from "../../lib/time/deadline.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { OutgoingFile } from "../../tools/tool-parts.ts";
@@ -97,7 +98,6 @@ export type Say = (source: string, target: Target, text: string) => Promise<void
 export type GatewayEnd = "stopped" | "restart";
 
 const PRUNE_EVERY_MS = 24 * 3_600_000;
-const never = new AbortController().signal;
 
 /**
  * Answers on all platforms until `stop` aborts, and then lets the running turns end. The caller holds the lease. What an earlier
@@ -240,7 +240,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
         random: parts.random,
         inbox: {
           cursor: () => inbox.cursor(platform.account),
-          async store(messages, cursor, within = never) {
+          async store(messages, cursor, within = neverAborted) {
             const fresh = messages.filter((message) => !inbox.isKnown(platform.account, message));
             const keep = () => Promise.all(fresh.map((message) => storeFiles(message, parts.cache)));
             const kept = await retries.run(keep, within);
@@ -278,10 +278,10 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
       await clock.sleep(PRUNE_EVERY_MS, signal);
     }
   };
-  await outbox.abandonAll(never);
+  await outbox.abandonAll(neverAborted);
   const isLate = parts.downMs > rules.continue_within_seconds * 1_000;
   await runner.recover(isLate ? parts.downMs : undefined);
-  await state.setPhase("running", {}, never);
+  await state.setPhase("running", {}, neverAborted);
   parts.hooks.fire({ event: "gateway:startup" });
   const ending = new AbortController();
   const say: Say = async (source, target, text) => {
@@ -289,7 +289,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     await database.write(() => {
       outbox.add({ source, target, contents });
       mirror.add(source, target, text);
-    }, never);
+    }, neverAborted);
     onAdded(target.platform);
   };
   const supervise = (name: string, run: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) =>
@@ -313,7 +313,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   try {
     await supervise("intake", intake, stop);
   } finally {
-    const drain = openDeadline(never, rules.drain_timeout_seconds * 1_000);
+    const drain = openDeadline(neverAborted, rules.drain_timeout_seconds * 1_000);
     // What cannot be stored soon after the last turn is left to the next gateway, which sees from the rows how far it got.
     const patient = turns.drain(drain.signal).then(() => clock.sleep(STORE_WITHIN_MS, ending.signal));
     patient.then(retries.giveUp, retries.giveUp);
@@ -353,7 +353,7 @@ function waitForSpace(home: string, retries: RetryQueue): Promise<void> {
   return retries.run(async () => {
     const problem = await findWriteProblem(home);
     if (problem !== undefined) throw new AppError("database-unavailable", problem);
-  }, never);
+  }, neverAborted);
 }
 
 const FLUSH_WITHIN_MS = 5_000;
@@ -364,7 +364,7 @@ async function flush(
   platforms: readonly ConfiguredPlatform[],
   clock: Clock,
 ): Promise<void> {
-  using deadline = openDeadline(never, FLUSH_WITHIN_MS);
+  using deadline = openDeadline(neverAborted, FLUSH_WITHIN_MS);
   const isOpen = (): boolean => {
     const isSending = new Set(
       outbox.counts().flatMap((row) => (row.state === "sending" ? row.platform : [])),
@@ -374,7 +374,7 @@ async function flush(
       return isSending.has(name) || (at !== undefined && at <= clock.now());
     });
   };
-  while (isOpen() && !deadline.isOver) await clock.sleep(50, never);
+  while (isOpen() && !deadline.isOver) await clock.sleep(50, neverAborted);
 }
 
 /** Parts for a platform that is not configured wait until it is. */

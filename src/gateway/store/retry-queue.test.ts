@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { AppError } from "../../lib/errors.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { createRetryQueue } from "./retry-queue.ts";
-
-const never = new AbortController().signal;
 
 function openLab() {
   const clock = new TurnableClock();
@@ -16,7 +15,7 @@ function openLab() {
     onResume: (ms) => said.push(`resumes after ${ms}`),
   });
   let attempts = 0;
-  const write = (number: number, signal = never) =>
+  const write = (number: number, signal = neverAborted) =>
     retries.run(async () => {
       attempts++;
       if (isFull) throw new AppError("database-unavailable", "the disk is full");
@@ -66,5 +65,5 @@ test("A21: a process that ends rejects what waits, and other failures are not re
   retries.giveUp();
   await expect(waiting).rejects.toMatchObject({ code: "database-unavailable" });
   await expect(write(2)).rejects.toThrow("the disk is full");
-  await expect(retries.run(() => Promise.reject(new Error("a bug")), never)).rejects.toThrow("a bug");
+  await expect(retries.run(() => Promise.reject(new Error("a bug")), neverAborted)).rejects.toThrow("a bug");
 });

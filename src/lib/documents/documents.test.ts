@@ -1,14 +1,13 @@
 import { deflateSync } from "node:zlib";
 import { expect, it } from "vitest";
 import { createPdf, createWord, createWorkbook, createZip } from "../../../test/support/documents.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { findDocumentKind, MAX_TEXT_CHARS } from "./document-text.ts";
 import { readNotebook } from "./notebook-text.ts";
 import { readPdf } from "./pdf-text.ts";
 import { readDocument } from "./read-document.ts";
 import { readWord } from "./word-text.ts";
 import { readWorkbook } from "./workbook-text.ts";
-
-const never = new AbortController().signal;
 
 it("agent C3: the kind of a document is detected from its content, and for an archive from its name too", () => {
   const zip = createZip({ a: "" });
@@ -96,7 +95,7 @@ it.each([
 });
 
 it("agent C3: a damaged document gives an explanation instead of an exception", async () => {
-  const answer = await readDocument("PDF", Buffer.from("%PDF-1.4 garbage"), {}, never);
+  const answer = await readDocument("PDF", Buffer.from("%PDF-1.4 garbage"), {}, neverAborted);
   expect(answer).toEqual({ problem: "it is damaged or not a PDF" });
 });
 
@@ -106,12 +105,12 @@ it.each([
   [{ maxGrowthBytes: -(2 ** 40) }, "it needs too much memory"],
 ])("agent C3: reading a PDF whose page expands without end is abandoned (%j)", async (limits, problem) => {
   const bomb = deflateSync(Buffer.alloc(100_000_000, "0 0 m "), { level: 1 });
-  expect(await readDocument("PDF", createPdf(1, bomb), limits, never)).toEqual({ problem });
+  expect(await readDocument("PDF", createPdf(1, bomb), limits, neverAborted)).toEqual({ problem });
 });
 
 it("agent C3: a PDF with a stream that expands too far is refused before the PDF library holds it in memory", async () => {
   const bomb = deflateSync(Buffer.alloc(140_000_000, "0 0 m "), { level: 1 });
-  expect(await readDocument("PDF", createPdf(1, bomb), {}, never)).toEqual({
+  expect(await readDocument("PDF", createPdf(1, bomb), {}, neverAborted)).toEqual({
     problem: "one of its streams expands to more than 128 MB",
   });
 });
@@ -122,11 +121,11 @@ it("a stop ends the reading of a document", async () => {
 
 it("agent A11: a web page that nests elements without end does not block the process", async () => {
   const page = Buffer.from(`${"<div>".repeat(400_000)}core`);
-  expect(await readDocument("web page", page, { maxMs: 300 }, never)).toEqual({
+  expect(await readDocument("web page", page, { maxMs: 300 }, neverAborted)).toEqual({
     problem: "it takes too long to read",
   });
   const plain = Buffer.from('<p>caf\u00e9 <a href="b">link</a></p>');
-  expect(await readDocument("web page", plain, { base: "https://example.com/a/" }, never)).toEqual({
+  expect(await readDocument("web page", plain, { base: "https://example.com/a/" }, neverAborted)).toEqual({
     text: "caf\u00e9 link (https://example.com/a/b)",
     omitted: [],
   });

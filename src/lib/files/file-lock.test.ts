@@ -5,26 +5,26 @@ import { startChild, startChildren } from "../../../test/support/child.ts";
 import { scale } from "../../../test/support/scale.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { systemClock } from "../time/clock.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { withFileLock } from "./file-lock.ts";
 
 const CHILD = new URL("../../../test/support/storage-child.ts", import.meta.url);
-const never = new AbortController().signal;
-setMaxListeners(0, never); // many callers wait with this signal
+setMaxListeners(0, neverAborted); // many callers wait with this signal
 
 test("the result or error of the action is passed on, and the lock is released after either", async () => {
   await using folder = await tempFolder();
   const lock = folder.file("a.lock");
-  expect(await withFileLock(lock, () => "result", never)).toBe("result");
+  expect(await withFileLock(lock, () => "result", neverAborted)).toBe("result");
   const mistake = new Error("mine");
   const failing = withFileLock(
     lock,
     async () => {
       throw mistake;
     },
-    never,
+    neverAborted,
   );
   await expect(failing).rejects.toBe(mistake);
-  expect(await withFileLock(lock, async () => "again", never)).toBe("again");
+  expect(await withFileLock(lock, async () => "again", neverAborted)).toBe("again");
 });
 
 test("the lock file is private, stays empty, is not removed and has no other files next to it", async () => {
@@ -34,7 +34,7 @@ test("the lock file is private, stays empty, is not removed and has no other fil
     const { mode, size } = statSync(folder.file("new/a.lock"));
     expect({ mode: mode & 0o777, size }).toEqual({ mode: 0o600, size: 0 });
   };
-  await withFileLock(folder.file("new/a.lock"), expectOnlyLockFile, never);
+  await withFileLock(folder.file("new/a.lock"), expectOnlyLockFile, neverAborted);
   expectOnlyLockFile();
 });
 
@@ -47,10 +47,10 @@ test("the lock excludes two callers within one process", async () => {
       folder.file("a.lock"),
       async () => {
         most = Math.max(most, ++inside);
-        await systemClock.sleep(1, never);
+        await systemClock.sleep(1, neverAborted);
         inside--;
       },
-      never,
+      neverAborted,
     ),
   );
   await Promise.all(visits);
@@ -71,12 +71,12 @@ test("a caller of this process that gives up does not release the lock for other
     path,
     async () => {
       // With plain POSIX locks, this second caller would drop the lock of the whole process when it closes the file.
-      await expect(withFileLock({ path, deadlineMs: 0 }, () => "in", never)).rejects.toThrow(path);
+      await expect(withFileLock({ path, deadlineMs: 0 }, () => "in", neverAborted)).rejects.toThrow(path);
       other.send("go");
-      await systemClock.sleep(300, never); // time in which the other process must not get the lock
+      await systemClock.sleep(300, neverAborted); // time in which the other process must not get the lock
       expect(readFileSync(folder.file("count"), "utf8")).toBe("0");
     },
-    never,
+    neverAborted,
   );
   expect(await other.next()).toBe("done");
 });
@@ -86,7 +86,7 @@ test("waiting ends at the deadline or on abort", async () => {
   const path = folder.file("a.lock");
   await using holder = startChild(CHILD, "lock-hold", { lock: path });
   expect(await holder.next()).toBe("held");
-  await expect(withFileLock({ path, deadlineMs: 100 }, () => "in", never)).rejects.toMatchObject({
+  await expect(withFileLock({ path, deadlineMs: 100 }, () => "in", neverAborted)).rejects.toMatchObject({
     code: "lock-busy",
     message: expect.stringContaining(path),
   });
@@ -102,7 +102,7 @@ test("a lock is released when the process that holds it is killed", async () => 
   const lock = folder.file("a.lock");
   await using holder = startChild(CHILD, "lock-hold", { lock });
   expect(await holder.next()).toBe("held");
-  const entered = withFileLock(lock, () => "in", never);
+  const entered = withFileLock(lock, () => "in", neverAborted);
   await holder.kill();
   expect(await entered).toBe("in");
   expect(readdirSync(folder.path)).toEqual(["a.lock"]);
@@ -128,10 +128,10 @@ test("a path that cannot be a lock file is a known error", async () => {
   await using folder = await tempFolder();
   mkdirSync(folder.file("folder"));
   writeFileSync(folder.file("text"), "notes to myself\n".repeat(100));
-  await expect(withFileLock(folder.file("folder"), () => "in", never)).rejects.toMatchObject({
+  await expect(withFileLock(folder.file("folder"), () => "in", neverAborted)).rejects.toMatchObject({
     code: "database-unavailable",
   });
-  await expect(withFileLock(folder.file("text"), () => "in", never)).rejects.toMatchObject({
+  await expect(withFileLock(folder.file("text"), () => "in", neverAborted)).rejects.toMatchObject({
     code: "database-damaged",
   });
   expect(readFileSync(folder.file("text"), "utf8")).toBe("notes to myself\n".repeat(100));

@@ -2,10 +2,10 @@ import type { LookupAddress } from "node:dns";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
+import { neverAborted } from "../time/never-aborted.ts";
 import { type FetchRules, fetchUrl } from "./fetch-url.ts";
 import type { LookUpAddresses } from "./public-address.ts";
 
-const never = new AbortController().signal;
 const PUBLIC = { address: "93.184.216.34", family: 4 };
 const LOOPBACK = { address: "127.0.0.1", family: 4 };
 
@@ -29,7 +29,12 @@ async function openInternalServer(answer: RequestListener = (_, response) => voi
 }
 
 const get = (url: string, rules: Partial<FetchRules> = {}): Promise<number> =>
-  fetchUrl(url, { variables: {}, allowsPrivate: false, ...rules }, async (_, { status }) => status, never);
+  fetchUrl(
+    url,
+    { variables: {}, allowsPrivate: false, ...rules },
+    async (_, { status }) => status,
+    neverAborted,
+  );
 
 /** A resolver that gives these addresses, one list after the other; the last one stays. */
 function answering(...lists: readonly LookupAddress[][]): LookUpAddresses {

@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { startChild } from "../../../test/support/child.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { linuxHostId } from "./host-facts.ts";
 import { parseProcStat } from "./proc.ts";
 import {
@@ -17,51 +18,52 @@ import {
 import { readProcessFromPs } from "./process-state.ts";
 
 const CHILD = new URL("../../../test/support/storage-child.ts", import.meta.url);
-const never = new AbortController().signal;
 
 test("a process is alive to itself and to others, with the same identity", async () => {
   await using child = startChild(CHILD, "identity", {});
   const theirs = await child.next<ProcessIdentity>();
-  expect(await findIdentity(child.pid, never)).toEqual(theirs);
-  expect(await checkLiveness(theirs, never)).toBe("alive");
-  const own = await readOwnIdentity(never);
+  expect(await findIdentity(child.pid, neverAborted)).toEqual(theirs);
+  expect(await checkLiveness(theirs, neverAborted)).toBe("alive");
+  const own = await readOwnIdentity(neverAborted);
   expect(own).toMatchObject({ ...theirs, pid: process.pid, startTime: expect.any(String) });
-  expect(await checkLiveness(own, never)).toBe("alive");
+  expect(await checkLiveness(own, neverAborted)).toBe("alive");
 });
 
 test("a killed process is dead and no longer has an identity", async () => {
   await using child = startChild(CHILD, "identity", {});
   const theirs = await child.next<ProcessIdentity>();
   await child.kill();
-  expect(await checkLiveness(theirs, never)).toBe("dead");
-  expect(await findIdentity(child.pid, never)).toBeUndefined();
+  expect(await checkLiveness(theirs, neverAborted)).toBe("dead");
+  expect(await findIdentity(child.pid, neverAborted)).toBeUndefined();
 });
 
 test("a process whose pid was reused by another process is dead", async () => {
-  const own = await readOwnIdentity(never);
-  expect(await checkLiveness({ ...own, startTime: "1" }, never)).toBe("dead");
+  const own = await readOwnIdentity(neverAborted);
+  expect(await checkLiveness({ ...own, startTime: "1" }, neverAborted)).toBe("dead");
 });
 
 test("a process of an earlier boot of this machine is dead, whatever its pid namespace", async () => {
-  const own = await readOwnIdentity(never);
-  expect(await checkLiveness({ ...own, bootId: "earlier" }, never)).toBe("dead");
-  expect(await checkLiveness({ ...own, bootId: "earlier", pidNamespace: "other" }, never)).toBe("dead");
+  const own = await readOwnIdentity(neverAborted);
+  expect(await checkLiveness({ ...own, bootId: "earlier" }, neverAborted)).toBe("dead");
+  expect(await checkLiveness({ ...own, bootId: "earlier", pidNamespace: "other" }, neverAborted)).toBe(
+    "dead",
+  );
 });
 
 test("a process of another machine or pid namespace is unknown, even if its pid is free here", async () => {
-  const own = await readOwnIdentity(never);
+  const own = await readOwnIdentity(neverAborted);
   for (const other of [
     { hostId: "other" },
     { pidNamespace: "other" },
     { hostId: "other", bootId: "other" },
   ]) {
-    expect(await checkLiveness({ ...own, ...other, pid: 2 ** 31 - 1 }, never)).toBe("unknown");
+    expect(await checkLiveness({ ...own, ...other, pid: 2 ** 31 - 1 }, neverAborted)).toBe("unknown");
   }
 });
 
 test("an aborted query rejects with the reason", async () => {
   const reason = new Error("enough");
-  const own = await readOwnIdentity(never);
+  const own = await readOwnIdentity(neverAborted);
   await expect(checkLiveness(own, AbortSignal.abort(reason))).rejects.toBe(reason);
   await expect(readOwnIdentity(AbortSignal.abort(reason))).rejects.toBe(reason);
 });
@@ -73,11 +75,11 @@ describe.skipIf(process.platform !== "linux")("on Linux", () => {
     const exited = once(parent, "exit");
     try {
       const [line] = await once(createInterface({ input: parent.stdout }), "line");
-      const zombie = await findIdentity(Number(line), never);
+      const zombie = await findIdentity(Number(line), neverAborted);
       if (zombie === undefined) throw new Error("the child does not exist");
-      expect(await checkLiveness(zombie, never)).toBe("alive");
+      expect(await checkLiveness(zombie, neverAborted)).toBe("alive");
       parent.stdin.end();
-      await expect.poll(() => checkLiveness(zombie, never), { timeout: 150_000 }).toBe("dead");
+      await expect.poll(() => checkLiveness(zombie, neverAborted), { timeout: 150_000 }).toBe("dead");
       expect(() => process.kill(zombie.pid, 0)).not.toThrow(); // the zombie still has its pid
     } finally {
       parent.kill("SIGKILL");
@@ -94,7 +96,7 @@ describe.skipIf(process.platform !== "linux")("on Linux", () => {
     await using child = startChild(CHILD, "identity", {}, { wrap });
     const theirs = await child.next<ProcessIdentity>();
     expect(theirs.pid).toBe(1);
-    expect(await checkLiveness(theirs, never)).toBe("unknown");
+    expect(await checkLiveness(theirs, neverAborted)).toBe("unknown");
   });
 
   test("a process that /proc hides from us is unknown, not dead", async ({ skip }) => {
@@ -116,11 +118,11 @@ describe.skipIf(process.platform !== "linux")("on Linux", () => {
   test("ps gives the same start time for the same process again, and nothing for a process that has exited", async () => {
     await using child = startChild(CHILD, "identity", {});
     await child.next();
-    const seen = await readProcessFromPs(child.pid, never);
+    const seen = await readProcessFromPs(child.pid, neverAborted);
     expect(seen).toEqual({ ended: false, startTime: expect.stringMatching(/^\w{3} \w{3} .*\d{4}$/) });
-    expect(await readProcessFromPs(child.pid, never)).toEqual(seen);
+    expect(await readProcessFromPs(child.pid, neverAborted)).toEqual(seen);
     await child.kill();
-    expect(await readProcessFromPs(child.pid, never)).toBeUndefined();
+    expect(await readProcessFromPs(child.pid, neverAborted)).toBeUndefined();
   });
 });
 

@@ -9,15 +9,15 @@ import { inspect } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { longEnough } from "../../../test/support/long-enough.ts";
 import { AppError } from "../errors.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { type ProcessOptions, runProcess } from "./process.ts";
 
-const never = new AbortController().signal;
 const env = { PATH: process.env["PATH"] };
 const MINUTE = 60_000; // longer than the test's own limit, so that waiting for it fails the test
 
-const shell = (script: string, options: Partial<ProcessOptions> = {}, signal = never) =>
+const shell = (script: string, options: Partial<ProcessOptions> = {}, signal = neverAborted) =>
   runProcess(["sh", "-c", script], { env, ...options }, signal);
-const node = (script: string, options: Partial<ProcessOptions> = {}, signal = never) =>
+const node = (script: string, options: Partial<ProcessOptions> = {}, signal = neverAborted) =>
   runProcess([process.execPath, "-e", script], { env, ...options }, signal);
 
 describe("a program that ends by itself", () => {
@@ -33,7 +33,11 @@ describe("a program that ends by itself", () => {
 
   test("gets its arguments unchanged, because no shell is involved", async () => {
     const word = `$HOME; echo "*" \`id\` '`;
-    const { stdout } = await runProcess([process.execPath, "-p", "process.argv[1]", word], { env }, never);
+    const { stdout } = await runProcess(
+      [process.execPath, "-p", "process.argv[1]", word],
+      { env },
+      neverAborted,
+    );
     expect(stdout).toBe(`${word}\n`);
   });
 
@@ -252,7 +256,7 @@ test("a listener that throws ends the program, and the call rejects with its err
 
 describe("a program that cannot start", () => {
   const failureOf = async (argv: readonly [string, ...string[]], options: Partial<ProcessOptions> = {}) => {
-    const error: unknown = await runProcess(argv, { env, ...options }, never).catch(
+    const error: unknown = await runProcess(argv, { env, ...options }, neverAborted).catch(
       (thrown: unknown) => thrown,
     );
     expect(error).toBeInstanceOf(AppError);
@@ -320,6 +324,6 @@ function hasEnded(file: string): boolean {
 async function isRunning(pid: number): Promise<boolean> {
   expect(pid).toBeGreaterThan(1);
   const argv = ["sh", "-c", 'cat "/proc/$0/stat" || ps -o state= -p "$0"', String(pid)] as const;
-  const { stdout } = await runProcess(argv, { env }, never);
+  const { stdout } = await runProcess(argv, { env }, neverAborted);
   return /^[^ZX]/.test(stdout.slice(stdout.lastIndexOf(")") + 1).trim());
 }

@@ -5,6 +5,7 @@ import { startChild } from "../../../test/support/child.ts";
 import { BLOBS } from "../../../test/support/storage-fixtures.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { systemClock } from "../time/clock.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { checkIntegrity } from "./check-integrity.ts";
 import { type Database, openDatabase } from "./database.ts";
 import type { Migration } from "./migrate.ts";
@@ -14,10 +15,13 @@ const Sqlite = await loadSqlite();
 
 const CHILD = new URL("../../../test/support/storage-child.ts", import.meta.url);
 const PAGE_BYTES = 4_096;
-const never = new AbortController().signal;
 
 function open(path: string, quickCheck = false, migrations: readonly Migration[] = BLOBS): Promise<Database> {
-  return openDatabase(path, { migrations, synchronous: "NORMAL", clock: systemClock, quickCheck }, never);
+  return openDatabase(
+    path,
+    { migrations, synchronous: "NORMAL", clock: systemClock, quickCheck },
+    neverAborted,
+  );
 }
 
 /** Creates an intact file of many pages and closes it. */
@@ -25,7 +29,7 @@ async function makeFile(path: string): Promise<void> {
   using database = await open(path);
   await database.write(() => {
     for (let row = 0; row < 500; row++) database.prepare("insert into blob values (randomblob(300))").run();
-  }, never);
+  }, neverAborted);
 }
 
 function overwrite(path: string, offset: number, length: number): void {
@@ -94,7 +98,7 @@ test("an intact file has no findings; a row without its parent and an incomplete
   };
   {
     using database = await open(path, false, [family]);
-    await database.write(() => database.prepare("insert into parent values (1, 'a')").run(), never);
+    await database.write(() => database.prepare("insert into parent values (1, 'a')").run(), neverAborted);
     expect(checkIntegrity(database)).toEqual([]);
   }
   const corruptor = new Sqlite(path).unsafeMode(); // required for corrupting the schema

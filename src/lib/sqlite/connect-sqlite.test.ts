@@ -5,15 +5,15 @@ import { startChild } from "../../../test/support/child.ts";
 import { COUNTER } from "../../../test/support/storage-fixtures.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { systemClock } from "../time/clock.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { type Database, openDatabase } from "./database.ts";
 
 const CHILD = new URL("../../../test/support/storage-child.ts", import.meta.url);
 const NOBODY = 65_534;
-const never = new AbortController().signal;
 const isRoot = process.getuid?.() === 0;
 
 function open(path: string): Promise<Database> {
-  return openDatabase(path, { migrations: COUNTER, synchronous: "FULL", clock: systemClock }, never);
+  return openDatabase(path, { migrations: COUNTER, synchronous: "FULL", clock: systemClock }, neverAborted);
 }
 
 /** The command prefix that runs a program without root, so that permissions apply to it. */

@@ -7,12 +7,16 @@ import { COUNTER } from "../../../test/support/storage-fixtures.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { systemClock } from "../time/clock.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "./database.ts";
 
 const CHILD = new URL("../../../test/support/storage-child.ts", import.meta.url);
-const never = new AbortController().signal;
 
-function open(path: string, options: Partial<DatabaseOptions> = {}, signal = never): Promise<Database> {
+function open(
+  path: string,
+  options: Partial<DatabaseOptions> = {},
+  signal = neverAborted,
+): Promise<Database> {
   return openDatabase(
     path,
     { migrations: COUNTER, synchronous: "NORMAL", clock: systemClock, ...options },
@@ -41,7 +45,7 @@ test("a file is opened with a write-ahead log, the requested durability, and for
     ["FULL", 2],
   ] as const) {
     using database = await open(folder.file(`${synchronous}.sqlite`), { synchronous });
-    const journal = await database.write(() => database.prepare("pragma journal_mode").get(), never);
+    const journal = await database.write(() => database.prepare("pragma journal_mode").get(), neverAborted);
     expect(journal).toEqual({ journal_mode: "wal" });
     expect(database.prepare("pragma synchronous").get()).toEqual({ synchronous: level });
     expect(database.prepare("pragma foreign_keys").get()).toEqual({ foreign_keys: 1 });
@@ -56,7 +60,10 @@ test("written data exists when the file is opened again", async () => {
   await using folder = await tempFolder();
   {
     using database = await open(folder.file("a.sqlite"));
-    const changed = await database.write(() => database.prepare("update counter set value = 5").run(), never);
+    const changed = await database.write(
+      () => database.prepare("update counter set value = 5").run(),
+      neverAborted,
+    );
     expect(changed).toMatchObject({ changes: 1 });
   }
   using database = await open(folder.file("a.sqlite"));
@@ -70,17 +77,17 @@ test("an action that throws is rolled back, and its error is passed on unchanged
   const write = database.write(() => {
     setTo(database, 5);
     throw mistake;
-  }, never);
+  }, neverAborted);
   await expect(write).rejects.toBe(mistake);
   expect(valueIn(database)).toBe(0);
-  await database.write(() => setTo(database, 6), never);
+  await database.write(() => setTo(database, 6), neverAborted);
   expect(valueIn(database)).toBe(6);
 });
 
 test("a violated constraint is passed on to the caller unchanged", async () => {
   await using folder = await tempFolder();
   using database = await open(folder.file("a.sqlite"));
-  const write = database.write(() => database.prepare("update counter set value = null").run(), never);
+  const write = database.write(() => database.prepare("update counter set value = null").run(), neverAborted);
   await expect(write).rejects.toMatchObject({ code: "SQLITE_CONSTRAINT_NOTNULL" });
 });
 
@@ -89,8 +96,8 @@ test("a write inside a write is a programming error that rolls back the outer wr
   using database = await open(folder.file("a.sqlite"));
   const outer = database.write(() => {
     setTo(database, 5);
-    void database.write(() => setTo(database, 6), never);
-  }, never);
+    void database.write(() => setTo(database, 6), neverAborted);
+  }, neverAborted);
   await expect(outer).rejects.toThrow("write() was called inside write()");
   expect(valueIn(database)).toBe(0);
 });
@@ -98,7 +105,7 @@ test("a write inside a write is a programming error that rolls back the outer wr
 test("an action that returns a promise is a programming error and is rolled back", async () => {
   await using folder = await tempFolder();
   using database = await open(folder.file("a.sqlite"));
-  const write = database.write(async () => setTo(database, 5), never);
+  const write = database.write(async () => setTo(database, 5), neverAborted);
   await expect(write).rejects.toThrow("must be synchronous");
   expect(valueIn(database)).toBe(0);
 });
@@ -127,7 +134,7 @@ test("after SQLite has rolled back a transaction by itself, further writes of it
   const writing = database.write(() => {
     expect(() => setTo(database, 7)).toThrow("no");
     setTo(database, 8);
-  }, never);
+  }, neverAborted);
   await expect(writing).rejects.toThrow(/inside write/);
   expect(valueIn(database)).toBe(0);
 });
@@ -138,7 +145,7 @@ test("many writes started at once in one process do not disturb each other", asy
   using other = await open(folder.file("a.sqlite"));
   const increments = Array.from({ length: 100 }, (_, index) => {
     const target = index % 2 === 0 ? database : other;
-    return target.write(() => setTo(target, (valueIn(target) ?? 0) + 1), never);
+    return target.write(() => setTo(target, (valueIn(target) ?? 0) + 1), neverAborted);
   });
   await Promise.all(increments);
   expect(valueIn(database)).toBe(100);
@@ -171,7 +178,7 @@ test("a write waits for another process without blocking this one", async () => 
   expect(await holder.next()).toBe("held");
   let settled = false;
   const write = database
-    .write(() => setTo(database, (valueIn(database) ?? 0) + 1), never)
+    .write(() => setTo(database, (valueIn(database) ?? 0) + 1), neverAborted)
     .finally(() => {
       settled = true;
     });
@@ -188,7 +195,7 @@ test("waiting for another process ends at the deadline or on abort, with nothing
   using database = await open(path, { busyDeadlineMs: 300 });
   await using holder = startChild(CHILD, "hold-write", { path });
   expect(await holder.next()).toBe("held");
-  const late = database.write(() => setTo(database, 5), never);
+  const late = database.write(() => setTo(database, 5), neverAborted);
   await expect(late).rejects.toMatchObject({ code: "database-busy", message: expect.stringContaining(path) });
   const reason = new Error("enough");
   const controller = new AbortController();
@@ -228,5 +235,5 @@ test("a process killed during a write leaves the committed data and no lock", as
   expect(await child.ended).toBe("SIGKILL");
   using database = await open(folder.file("a.sqlite"));
   expect(valueIn(database)).toBe(1);
-  await database.write(() => setTo(database, 2), never);
+  await database.write(() => setTo(database, 2), neverAborted);
 });

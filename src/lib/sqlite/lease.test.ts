@@ -6,18 +6,18 @@ import { scale } from "../../../test/support/scale.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { readOwnIdentity } from "../process/process-identity.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { type AcquireResult, createLeases, type Leases, leaseMigration } from "./lease.ts";
 
 const CHILD = new URL("../../../test/support/storage-child.ts", import.meta.url);
-const never = new AbortController().signal;
 
 function open(path: string, clock: TurnableClock): Promise<Database> {
-  return openDatabase(path, { migrations: [leaseMigration], synchronous: "NORMAL", clock }, never);
+  return openDatabase(path, { migrations: [leaseMigration], synchronous: "NORMAL", clock }, neverAborted);
 }
 
 async function acquire(leases: Leases, ttlMs: number, name = "a"): Promise<number> {
-  const result = await leases.acquire(name, await readOwnIdentity(never), ttlMs, never);
+  const result = await leases.acquire(name, await readOwnIdentity(neverAborted), ttlMs, neverAborted);
   if ("heldBy" in result) throw new Error("held");
   return result.token;
 }
@@ -27,15 +27,15 @@ test("a free name is taken; other callers get the holder and the expiry time", a
   const clock = new TurnableClock();
   using database = await open(folder.file("a.sqlite"), clock);
   const leases = createLeases(database);
-  const own = await readOwnIdentity(never);
+  const own = await readOwnIdentity(neverAborted);
   await acquire(leases, 1_000);
   const foreignOwner = { ...own, hostId: "elsewhere" };
-  expect(await leases.acquire("a", foreignOwner, 1_000, never)).toEqual({
+  expect(await leases.acquire("a", foreignOwner, 1_000, neverAborted)).toEqual({
     heldBy: own,
     expiresAt: clock.now() + 1_000,
   });
-  expect(await leases.acquire("b", foreignOwner, 1_000, never)).toEqual({ token: expect.any(Number) });
-  expect(await leases.acquire("b", own, 1_000, never)).toMatchObject({ heldBy: foreignOwner });
+  expect(await leases.acquire("b", foreignOwner, 1_000, neverAborted)).toEqual({ token: expect.any(Number) });
+  expect(await leases.acquire("b", own, 1_000, neverAborted)).toMatchObject({ heldBy: foreignOwner });
 });
 
 test("an expired lease is taken over at its end, not before, and the former holder cannot renew it", async () => {
@@ -49,9 +49,9 @@ test("an expired lease is taken over at its end, not before, and the former hold
   await clock.advance(1);
   const second = await acquire(leases, 1_000);
   expect(second).toBeGreaterThan(first);
-  expect(await leases.renew("a", first, never)).toBe(false);
-  expect(await leases.release("a", first, never)).toBe(false);
-  expect(await leases.renew("a", second, never)).toBe(true);
+  expect(await leases.renew("a", first, neverAborted)).toBe(false);
+  expect(await leases.release("a", first, neverAborted)).toBe(false);
+  expect(await leases.renew("a", second, neverAborted)).toBe(true);
 });
 
 test("renewal extends by the original duration, even after expiry if no other process took the lease", async () => {
@@ -61,7 +61,7 @@ test("renewal extends by the original duration, even after expiry if no other pr
   const leases = createLeases(database);
   const token = await acquire(leases, 1_000);
   await clock.advance(5_000);
-  expect(await leases.renew("a", token, never)).toBe(true);
+  expect(await leases.renew("a", token, neverAborted)).toBe(true);
   await clock.advance(999);
   await expect(acquire(leases, 1_000)).rejects.toThrow("held");
 });
@@ -71,10 +71,10 @@ test("a released name is free immediately, and its token is never reused", async
   using database = await open(folder.file("a.sqlite"), new TurnableClock());
   const leases = createLeases(database);
   const first = await acquire(leases, 1_000);
-  expect(await leases.release("b", first, never)).toBe(false);
-  expect(await leases.release("a", first, never)).toBe(true);
-  expect(await leases.release("a", first, never)).toBe(false);
-  expect(await leases.renew("a", first, never)).toBe(false);
+  expect(await leases.release("b", first, neverAborted)).toBe(false);
+  expect(await leases.release("a", first, neverAborted)).toBe(true);
+  expect(await leases.release("a", first, neverAborted)).toBe(false);
+  expect(await leases.renew("a", first, neverAborted)).toBe(false);
   expect(await acquire(leases, 1_000)).toBeGreaterThan(first);
 });
 
@@ -88,7 +88,7 @@ test("the lease of a killed process is taken over immediately, although it has a
   await expect(acquire(leases, 1_000)).rejects.toThrow("held");
   await holder.kill();
   expect(await acquire(leases, 1_000)).toBeGreaterThan(held.token);
-  expect(await leases.renew("a", held.token, never)).toBe(false);
+  expect(await leases.renew("a", held.token, neverAborted)).toBe(false);
 });
 
 test("when many processes find the holder dead, exactly one gets its lease", {
@@ -159,7 +159,7 @@ test("in any order of operations, at most one process holds a name and tokens on
   const clock = new TurnableClock();
   using database = await open(folder.file("a.sqlite"), clock);
   const leases = createLeases(database);
-  const owner = await readOwnIdentity(never);
+  const owner = await readOwnIdentity(neverAborted);
   const step = fc.record({
     what: fc.constantFrom("acquire", "renew", "release", "advance"),
     name: fc.constantFrom("a", "b"),
@@ -177,7 +177,7 @@ test("in any order of operations, at most one process holds a name and tokens on
         const token = given[pick % Math.max(given.length, 1)] ?? 0;
         if (what === "advance") await clock.advance(ttlMs);
         if (what === "acquire") {
-          const result = await leases.acquire(name, owner, ttlMs, never);
+          const result = await leases.acquire(name, owner, ttlMs, neverAborted);
           if (model !== undefined && model.end > clock.now()) {
             expect(result).toEqual({ heldBy: owner, expiresAt: model.end });
           } else {
@@ -189,11 +189,11 @@ test("in any order of operations, at most one process holds a name and tokens on
           }
         }
         if (what === "renew") {
-          expect(await leases.renew(name, token, never)).toBe(model?.token === token);
+          expect(await leases.renew(name, token, neverAborted)).toBe(model?.token === token);
           if (model?.token === token) model.end = clock.now() + model.ttlMs;
         }
         if (what === "release") {
-          expect(await leases.release(name, token, never)).toBe(model?.token === token);
+          expect(await leases.release(name, token, neverAborted)).toBe(model?.token === token);
           if (model?.token === token) current.delete(name);
         }
       }
@@ -208,7 +208,7 @@ test("an unreadable holder is reported as damage until its lease expires", async
   using database = await open(folder.file("a.sqlite"), clock);
   const leases = createLeases(database);
   await acquire(leases, 1_000);
-  await database.write(() => database.prepare("update lease set owner = 'me'").run(), never);
+  await database.write(() => database.prepare("update lease set owner = 'me'").run(), neverAborted);
   await expect(acquire(leases, 1_000)).rejects.toMatchObject({ code: "database-damaged" });
   await clock.advance(1_000);
   await acquire(leases, 1_000);

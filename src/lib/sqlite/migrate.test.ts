@@ -6,6 +6,7 @@ import { scale } from "../../../test/support/scale.ts";
 import { LOGGED } from "../../../test/support/storage-fixtures.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { systemClock } from "../time/clock.ts";
+import { neverAborted } from "../time/never-aborted.ts";
 import { type Database, openDatabase } from "./database.ts";
 import type { Migration } from "./migrate.ts";
 import { loadSqlite } from "./sqlite.ts";
@@ -13,10 +14,9 @@ import { loadSqlite } from "./sqlite.ts";
 const Sqlite = await loadSqlite();
 
 const CHILD = new URL("../../../test/support/storage-child.ts", import.meta.url);
-const never = new AbortController().signal;
 
 function open(path: string, migrations: readonly Migration[] = LOGGED): Promise<Database> {
-  return openDatabase(path, { migrations, synchronous: "NORMAL", clock: systemClock }, never);
+  return openDatabase(path, { migrations, synchronous: "NORMAL", clock: systemClock }, neverAborted);
 }
 
 function appliedIn(database: Database): string[] {
@@ -116,7 +116,7 @@ test("rebuilding a table keeps the child rows that reference it", async () => {
   };
   using database = await open(folder.file("a.sqlite"), [family, rebuild]);
   expect(database.prepare("select * from child").all()).toEqual([{ parent: 1 }]);
-  const orphan = database.write(() => database.prepare("insert into child values (2)").run(), never);
+  const orphan = database.write(() => database.prepare("insert into child values (2)").run(), neverAborted);
   await expect(orphan).rejects.toMatchObject({ code: "SQLITE_CONSTRAINT_FOREIGNKEY" });
 });
 
@@ -152,12 +152,12 @@ test("a process that has a file open writes nothing more once a newer version ha
   await using folder = await tempFolder();
   const path = folder.file("shared.sqlite");
   using older = await open(path, LOGGED.slice(0, 2));
-  await older.write(() => undefined, never);
+  await older.write(() => undefined, neverAborted);
   using _newer = await open(path, LOGGED);
   let isRun = false;
   const writing = older.write(() => {
     isRun = true;
-  }, never);
+  }, neverAborted);
   await expect(writing).rejects.toMatchObject({
     code: "database-newer",
     message: `${path} has schema version ${LOGGED.length}; this program knows only 2`,

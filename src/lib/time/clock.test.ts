@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { systemClock } from "./clock.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "./never-aborted.ts";
 
 test("a sleep rejects with the reason of its signal, before it starts and while it lasts", async () => {
   const reason = new Error("enough");
@@ -19,15 +18,15 @@ test("a sleep longer than Node's maximum timer does not end immediately", async 
 });
 
 test("a short sleep resolves", async () => {
-  await systemClock.sleep(0, never);
-  await systemClock.sleep(1, never);
+  await systemClock.sleep(0, neverAborted);
+  await systemClock.sleep(1, neverAborted);
 });
 
 test("advancing the clock wakes sleepers in order, each at its own time", async () => {
   const clock = new TurnableClock(1_000);
   const woken: string[] = [];
   const sleeper = async (name: string, ms: number) => {
-    await clock.sleep(ms, never);
+    await clock.sleep(ms, neverAborted);
     woken.push(`${name} at ${clock.now()}`);
   };
   const all = [sleeper("late", 30), sleeper("early", 10), sleeper("early too", 10), sleeper("later", 31)];

@@ -4,11 +4,10 @@ import { expect, test } from "vitest";
 import { type Answers, startModelsServer } from "../../../test/support/models-server.ts";
 import { storedSettings } from "../../../test/support/route-settings.ts";
 import { AppError } from "../../lib/errors.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { resolveRoute } from "../routes/resolve-route.ts";
 import { openRouteHttp } from "../routes/route-http.ts";
 import { fetchModelList } from "./fetch-list.ts";
-
-const never = new AbortController().signal;
 
 async function fetchFrom(
   answers: Answers,
@@ -16,7 +15,7 @@ async function fetchFrom(
     path = "/v1",
     apiMode = "chat_completions" as "chat_completions" | "anthropic_messages" | "google_generate",
     withinMs = 10_000,
-    signal = never,
+    signal = neverAborted,
   } = {},
 ) {
   await using server = await startModelsServer(() => answers);

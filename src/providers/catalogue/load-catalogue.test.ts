@@ -5,6 +5,7 @@ import { storedSettings } from "../../../test/support/route-settings.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { AppError } from "../../lib/errors.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import type { modelOptions, providersOption } from "../options.ts";
 import { resolveRoute } from "../routes/resolve-route.ts";
 import { type CatalogueRequest, loadCatalogue } from "./load-catalogue.ts";
@@ -13,7 +14,6 @@ import type { ListedModel } from "./parse-list.ts";
 import { createRouteCatalogue } from "./route-catalogue.ts";
 
 const HOUR_MS = 3_600_000;
-const never = new AbortController().signal;
 
 interface Given {
   readonly model?: z.input<typeof modelOptions>;
@@ -48,12 +48,12 @@ async function openLab({ model = {}, providers = {}, env = {} }: Given) {
     folder,
     takeAsked: () => asked.splice(0),
     load: (request: Partial<CatalogueRequest> = {}) =>
-      loadCatalogue(parts, { use: "recent", ...request }, never),
+      loadCatalogue(parts, { use: "recent", ...request }, neverAborted),
     route: (name?: string) =>
       createRouteCatalogue(parts).complete(
         resolveRoute(settings, { model: name }, variable),
         { model: name, provider: undefined },
-        never,
+        neverAborted,
       ),
     remember: (tokens: number) =>
       createRouteCatalogue(parts).rememberWindow(resolveRoute(settings, {}, variable), tokens),

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { AppError } from "../../lib/errors.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { createKeyStates } from "../pool/key-states.ts";
 import { fingerprintOf } from "../pool/pool-key.ts";
 import { ask } from "../provider.contract.ts";
@@ -11,7 +12,6 @@ import { type FailoverOptions, openFailover, type RouteSwitched, type TurnStart 
 import type { AttemptFailed } from "./with-retries.ts";
 
 type Failing = Pick<ModelFailure, "kind"> & Partial<ModelFailure>;
-const never = new AbortController().signal;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
@@ -105,7 +105,7 @@ async function openLab(
       const events: (ModelEvent | AttemptFailed | RouteSwitched)[] = [];
       let isDone = false;
       const collecting = (async () => {
-        for await (const event of model.stream(ask("hi"), never)) events.push(event);
+        for await (const event of model.stream(ask("hi"), neverAborted)) events.push(event);
       })().finally(() => {
         isDone = true;
       });
@@ -180,7 +180,7 @@ describe("A7: key pools", () => {
       expect(switches).toMatchObject([{ from: { keySource: "K1" }, to: { keySource: "K2" } }]);
       await lab.restart();
       expect((await lab.turn()).asked).toEqual(["a K2"]);
-      expect((await lab.states.of("b.test", never)).size).toBe(0);
+      expect((await lab.states.of("b.test", neverAborted)).size).toBe(0);
       await lab.clock.advance(ms - 10_000);
       expect((await lab.turn()).asked).toEqual(["a K2"]);
       await lab.clock.advance(10_000);
@@ -235,7 +235,9 @@ describe("A7: key pools", () => {
     });
     await lab.restart();
     expect((await lab.turn()).asked).toEqual(["a K2"]);
-    expect((await lab.states.of("a.test", never)).get(fingerprintOf("k2"))?.coolingUntil).toBeUndefined();
+    expect(
+      (await lab.states.of("a.test", neverAborted)).get(fingerprintOf("k2"))?.coolingUntil,
+    ).toBeUndefined();
   });
 
   it("distributes new sessions by the strategy, and a session keeps its key", async () => {

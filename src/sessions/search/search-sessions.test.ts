@@ -15,17 +15,16 @@ import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import { loadSqlite } from "../../lib/sqlite/sqlite.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { openSessionStore, type SessionStore, type SessionStoreOptions } from "../session-store.ts";
 import type { SearchQuery } from "./search-sessions.ts";
-
-const never = new AbortController().signal;
 
 async function openStore(options: SessionStoreOptions = {}) {
   const folder = await tempFolder();
   const path = folder.file("s.sqlite");
-  const store = await openSessionStore(path, options, never);
+  const store = await openSessionStore(path, options, neverAborted);
   const search = (text: string, query: Partial<SearchQuery> = {}) =>
-    store.search({ text, limit: 10, order: "best", ...query }, never);
+    store.search({ text, limit: 10, order: "best", ...query }, neverAborted);
   return {
     path,
     store,
@@ -204,16 +203,16 @@ test("M5: a damaged or missing index is rebuilt, and neither messages nor deleti
   expect((await lab.ids("needle")).length).toBe(2);
   damage("drop table message_trigrams");
   {
-    await using turn = await lab.store.acquireTurn(id, await readOwnIdentity(never), never);
-    await turn.record(turnStart("t2", "haystack"), never);
+    await using turn = await lab.store.acquireTurn(id, await readOwnIdentity(neverAborted), neverAborted);
+    await turn.record(turnStart("t2", "haystack"), neverAborted);
     expect(await lab.ids("haystack")).toEqual([id]); // adding to the index fails first
-    await turn.record(turnEnd("t2"), never);
+    await turn.record(turnEnd("t2"), neverAborted);
   }
   damage("delete from message_words_data; delete from message_trigrams_data");
   const later = await converse(lab.store, "needle again", "found");
-  await lab.store.deleteSession(doomed, await readOwnIdentity(never), never);
+  await lab.store.deleteSession(doomed, await readOwnIdentity(neverAborted), neverAborted);
   expect((await lab.ids("needle")).toSorted()).toEqual([id, later].toSorted());
-  await lab.store.rebuildSearch(never);
+  await lab.store.rebuildSearch(neverAborted);
   expect((await lab.ids("needle")).toSorted()).toEqual([id, later].toSorted());
   expect(await lab.store.checkIntegrity()).toEqual([]);
 });
@@ -264,9 +263,9 @@ test("every text is a valid query", async () => {
 
 test("messages of another process are found at once", async () => {
   await using lab = await openStore();
-  using other: SessionStore = await openSessionStore(lab.path, {}, never);
+  using other: SessionStore = await openSessionStore(lab.path, {}, neverAborted);
   const draft = other.createSession(NEW_SESSION);
-  await using turn = await other.acquireTurn(draft, await readOwnIdentity(never), never);
-  await turn.record(turnStart("t1", "needle"), never);
+  await using turn = await other.acquireTurn(draft, await readOwnIdentity(neverAborted), neverAborted);
+  await turn.record(turnStart("t1", "needle"), neverAborted);
   expect(await lab.ids("needle")).toEqual([draft.id]);
 });

@@ -7,10 +7,11 @@ import {
 } from "../../../src/board/dispatcher/rules/run-ending.ts";
 import { runPass } from "../../../src/board/dispatcher/run-pass.ts";
 import type { ClaimedTask } from "../../../src/board/operations/runs/claim.ts";
+import { neverAborted } from "../../../src/lib/time/never-aborted.ts";
 import { idsOf } from "../../board-simulation/ids-of.ts";
 import { type BoardLab, runCaller } from "../../support/board-lab.ts";
 import type { DispatchSettings } from "../../support/dispatch-policy.ts";
-import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
+import { openDispatchStage } from "./dispatch-stage.contract.ts";
 
 const HOUR_MS = 3_600_000;
 const VANISHED = expect.stringContaining("supervisor of the run vanished");
@@ -38,7 +39,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
   ) =>
     system.endRun(
       runEndingOf(exit, { runId: run.id, failures: 0, ...history }, parts.policy, () => 0.5),
-      never,
+      neverAborted,
     );
 
   it("B6.13, B6.14: a failed start releases the claim and counts; the task waits longer each time and is given up at the limit", async () => {
@@ -48,7 +49,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     const first = await stage.tick();
     expect(first.spawn_failed).toEqual([{ task_id: id, error: "workspace: no such folder" }]);
     expect(first.respawn_guarded).toMatchObject([{ task_id: id }]);
-    expect((await stage.store.show(id, never)).task).toMatchObject({
+    expect((await stage.store.show(id, neverAborted)).task).toMatchObject({
       status: "ready",
       consecutive_failures: 1,
     });
@@ -84,7 +85,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
       throw stop.signal.reason;
     };
     await expect(runPass(stage.parts, stop.signal)).rejects.toThrow("stopped");
-    expect((await stage.store.show(id, never)).task).toMatchObject({
+    expect((await stage.store.show(id, neverAborted)).task).toMatchObject({
       status: "ready",
       consecutive_failures: 0,
     });
@@ -95,7 +96,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     const { id } = await stage.add("a");
     stage.host.onStart = async () => ({ kind: "failed", cause: "infrastructure", error: "no scope" });
     await stage.tick();
-    expect((await stage.store.show(id, never)).task).toMatchObject({
+    expect((await stage.store.show(id, neverAborted)).task).toMatchObject({
       status: "ready",
       consecutive_failures: 0,
     });
@@ -129,7 +130,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await stage.end({ outcome: "crashed", error: "x" });
     await stage.lab.advance(60_000);
     await stage.tick();
-    const { task, runs } = await stage.store.show(stage.id, never);
+    const { task, runs } = await stage.store.show(stage.id, neverAborted);
     expect(task.consecutive_failures).toBe(1);
     expect(runs.at(-1)).toMatchObject({ worker_pid: 1_000 + (runs.at(-1)?.id ?? 0) + 1 });
     expect(await stage.kinds(stage.id)).toContain("spawned");
@@ -141,7 +142,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     const claimed = await stage.claim(id); // the dispatcher dies after the claim
     await stage.lab.advance(36_000);
     expect((await stage.tick()).reclaimed).toBe(1);
-    const first = stage.worker(claimed).renew(undefined, never);
+    const first = stage.worker(claimed).renew(undefined, neverAborted);
     await expect(first).rejects.toMatchObject({ code: "run-superseded" });
   });
 
@@ -150,7 +151,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await stage.lab.advance(32_000);
     expect(await stage.tick()).toMatchObject({ reclaimed: 0 });
     expect(stage.host.terminated).toEqual([]);
-    await stage.supervisor.renew(undefined, never);
+    await stage.supervisor.renew(undefined, neverAborted);
     expect(await stage.statusOf(stage.id)).toBe("running");
   });
 
@@ -160,7 +161,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     const report = await stage.tick({ max_spawn: 1 });
     expect(stage.host.terminated).toEqual([stage.claimed.run.id]);
     expect(report.reclaimed).toBe(1);
-    const { task, runs } = await stage.store.show(stage.id, never);
+    const { task, runs } = await stage.store.show(stage.id, neverAborted);
     expect(task).toMatchObject({ consecutive_failures: 0, status: "running" });
     expect(runs.map(({ outcome }) => outcome)).toEqual(["reclaimed", null]);
   });
@@ -168,7 +169,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
   it("B6.19: a heartbeat of an earlier run does not make a new one stale", async () => {
     await using stage = await openRunning({ dispatch_stale_timeout_seconds: 60 });
     await stage.lab.advance(30_000);
-    await stage.supervisor.renew({}, never);
+    await stage.supervisor.renew({}, neverAborted);
     expect((await stage.tick()).stale).toEqual([]);
   });
 
@@ -211,7 +212,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect((await stage.tick({ reconcile_orphans: false })).reconciled_orphans).toEqual([]);
     const report = await stage.tick({}, { max: 0 });
     expect(report.reconciled_orphans).toEqual([stage.id]);
-    const { task, comments } = await stage.store.show(stage.id, never);
+    const { task, comments } = await stage.store.show(stage.id, neverAborted);
     expect(task.status).toBe("ready");
     expect(comments.map(({ author }) => author)).toEqual(["dispatcher"]);
     expect(await stage.kinds(stage.id)).toContain("reconciled");
@@ -221,12 +222,12 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openRunning({ dispatch_stale_timeout_seconds: 7_200 });
     for (let renewed = 0; renewed < 3; renewed++) {
       await stage.lab.advance(2_500_000);
-      await stage.supervisor.renew(undefined, never);
+      await stage.supervisor.renew(undefined, neverAborted);
     }
     const report = await stage.tick({}, { max: 0 });
     expect(report.stale).toEqual([stage.id]);
     expect(stage.host.terminated).toEqual([stage.claimed.run.id]);
-    const { task, runs } = await stage.store.show(stage.id, never);
+    const { task, runs } = await stage.store.show(stage.id, neverAborted);
     expect(task).toMatchObject({ status: "ready", consecutive_failures: 0 });
     expect(runs[0]?.outcome).toBe("stale");
   });
@@ -237,13 +238,13 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     stage.host.liveness.set(runId, "dead");
     expect((await stage.tick()).crashed).toEqual([]); // within the grace period
     await stage.lab.advance(30_000);
-    await stage.supervisor.renew(undefined, never);
+    await stage.supervisor.renew(undefined, neverAborted);
     let checks = 0;
     const isAlive = stage.host.isAlive.bind(stage.host);
     stage.host.isAlive = async (run) => (checks++ === 1 ? "alive" : isAlive(run));
     expect((await stage.tick()).crashed).toEqual([]);
     expect((await stage.tick()).crashed).toEqual([stage.id]);
-    const { task } = await stage.store.show(stage.id, never);
+    const { task } = await stage.store.show(stage.id, neverAborted);
     expect(task).toMatchObject({ consecutive_failures: 1, last_failure_error: VANISHED });
   });
 
@@ -251,9 +252,9 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openRunning();
     stage.host.liveness.set(stage.claimed.run.id, "host-restarted");
     await stage.lab.advance(30_000);
-    await stage.supervisor.renew(undefined, never);
+    await stage.supervisor.renew(undefined, neverAborted);
     await stage.tick();
-    expect((await stage.store.show(stage.id, never)).task).toMatchObject({ consecutive_failures: 0 });
+    expect((await stage.store.show(stage.id, neverAborted)).task).toMatchObject({ consecutive_failures: 0 });
     expect((await stage.runs(stage.id))[0]?.outcome).toBe("infra_killed");
   });
 
@@ -263,7 +264,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     for (let n = 0; n < 3; n++) ids.push((await stage.add("t", settings)).id);
     await stage.tick();
     await stage.lab.advance(30_000);
-    for (const claimed of stage.host.started) await stage.worker(claimed).renew(undefined, never);
+    for (const claimed of stage.host.started) await stage.worker(claimed).renew(undefined, neverAborted);
     const fail = async (errorOf: (n: number) => string) => {
       for (const [n, claimed] of stage.host.started.entries())
         await endAs(stage, { outcome: "crashed", error: errorOf(n) }, claimed);
@@ -275,13 +276,13 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openThree();
     await stage.fail((n) => `exit 1\nno module x${n}a at line ${n}`);
     expect((await stage.tick()).auto_blocked.toSorted()).toEqual(stage.ids);
-    const why = await explainTask(stage.parts, stage.ids[0] ?? "", never);
+    const why = await explainTask(stage.parts, stage.ids[0] ?? "", neverAborted);
     expect(why.text).toMatch(
       /^It is blocked after a failure: 3 tasks have just failed with the same error.*: exit 1$/,
     );
     expect(why.release).toMatch(/^hermes kanban retry/);
     expect((await stage.tick()).spawned).toEqual([]);
-    for (const id of stage.ids) await stage.operator.promote(id, undefined, never);
+    for (const id of stage.ids) await stage.operator.promote(id, undefined, neverAborted);
     const report = await stage.tick(); // although the failures are recent
     expect([report.auto_blocked, idsOf(report, "spawned").toSorted()]).toEqual([[], stage.ids]);
   });
@@ -306,7 +307,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
       for (const claimed of stage.host.started) await endAs(stage, { outcome: "crashed", ...exit }, claimed);
       expect((await stage.tick()).auto_blocked, exit.error).toEqual([]);
       for (const id of stage.ids)
-        expect((await stage.store.show(id, never)).task).toMatchObject({
+        expect((await stage.store.show(id, neverAborted)).task).toMatchObject({
           status: "ready",
           consecutive_failures: 1,
         });
@@ -318,7 +319,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     for (const claimed of stage.host.started) stage.host.liveness.set(claimed.run.id, "dead");
     expect((await stage.tick()).crashed).toHaveLength(3);
     for (const id of stage.ids) {
-      expect((await stage.store.show(id, never)).task).toMatchObject({
+      expect((await stage.store.show(id, neverAborted)).task).toMatchObject({
         status: "ready",
         consecutive_failures: 0,
       });
@@ -338,14 +339,14 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     }
     const report = await stage.tick();
     expect(report).toMatchObject({ rate_limited: [stage.id], auto_blocked: [stage.id], spawned: [] });
-    const { task } = await stage.store.show(stage.id, never);
+    const { task } = await stage.store.show(stage.id, neverAborted);
     expect(task).toMatchObject({ status: "blocked", block_sticky: true, consecutive_failures: 0 });
   });
 
   it("B6.28: a task with a permanent failure is given up at once", async () => {
     await using stage = await openRunning();
     await stage.end({ outcome: "crashed", terminal: true, failureKind: "auth" });
-    const { task } = await stage.store.show(stage.id, never);
+    const { task } = await stage.store.show(stage.id, neverAborted);
     expect(task).toMatchObject({ status: "blocked", block_sticky: true });
   });
 
@@ -358,19 +359,19 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
       await stage.lab.advance(3_600_000);
       await stage.tick();
     }
-    expect((await stage.store.show(stage.id, never)).task.block_sticky).toBe(true);
+    expect((await stage.store.show(stage.id, neverAborted)).task.block_sticky).toBe(true);
   });
 
   it("B6.30: a run that takes longer than its task allows is ended and counted", async () => {
     await using stage = await openRunning({}, { maxRuntimeSeconds: 60 });
     await stage.lab.advance(59_000);
-    await stage.supervisor.renew({}, never);
+    await stage.supervisor.renew({}, neverAborted);
     expect((await stage.tick()).timed_out).toEqual([]);
     await stage.lab.advance(1_000);
     const report = await stage.tick();
     expect(report.timed_out).toEqual([stage.id]);
     expect(stage.host.terminated).toEqual([stage.claimed.run.id]);
-    expect((await stage.store.show(stage.id, never)).task.consecutive_failures).toBe(1);
+    expect((await stage.store.show(stage.id, neverAborted)).task.consecutive_failures).toBe(1);
   });
 
   it("B6.30: a task whose run another host ended waits long enough for its supervisor to notice", async () => {
@@ -392,7 +393,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await stage.lab.advance(60_000);
     await stage.tick();
     await stage.end({ outcome: "crashed", error: "y" }, stage.host.started.at(-1), { failures: 1 });
-    const { events } = await stage.store.show(stage.id, never);
+    const { events } = await stage.store.show(stage.id, neverAborted);
     expect(events.at(-1)).toMatchObject({
       kind: "gave_up",
       payload: { failures: 2, limit_source: "dispatcher" },
@@ -413,17 +414,17 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
 
   it("B6.33: a task that a person blocked stays blocked until a person unblocks it", async () => {
     await using stage = await openRunning();
-    await stage.supervisor.block(stage.id, "need a decision", "needs_input", never);
+    await stage.supervisor.block(stage.id, "need a decision", "needs_input", neverAborted);
     await stage.lab.advance(1_000_000_000);
     expect(await stage.tick()).toMatchObject({ promoted: 0, spawned: [] });
-    await stage.operator.unblock(stage.id, undefined, never);
+    await stage.operator.unblock(stage.id, undefined, neverAborted);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([stage.id]);
   });
 
   it("a scheduled task starts at its time", async () => {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a");
-    await stage.operator.schedule(id, stage.lab.now() + 60_000, undefined, never);
+    await stage.operator.schedule(id, stage.lab.now() + 60_000, undefined, neverAborted);
     expect((await stage.tick()).next_due_at).toBe(stage.lab.now() + 60_000);
     await stage.lab.advance(60_000);
     expect(await stage.tick()).toMatchObject({ promoted: 1, spawned: [{ task_id: id }] });
@@ -439,7 +440,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
       expect((await stage.tick()).crashed).toEqual([id]);
       await stage.lab.advance(HOUR_MS);
     }
-    const { task } = await stage.store.show(id, never);
+    const { task } = await stage.store.show(id, neverAborted);
     expect(task).toMatchObject({ status: "blocked", consecutive_failures: 2, last_failure_error: VANISHED });
   });
 
@@ -449,14 +450,14 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     const failures: number[] = [];
     for (let host = 1; host <= 5; host++) {
       const claimed = await stage.claim(id, { hostId: `host-of-${host}`, supervisorPid: 7 });
-      await stage.worker(claimed).describeRun({ workerPid: 8 }, never);
+      await stage.worker(claimed).describeRun({ workerPid: 8 }, neverAborted);
       await stage.lab.advance(36_000);
       expect((await stage.tick({}, { max: 0 })).reclaimed).toBe(1);
-      failures.push((await stage.store.show(id, never)).task.consecutive_failures);
+      failures.push((await stage.store.show(id, neverAborted)).task.consecutive_failures);
       await stage.lab.advance(HOUR_MS);
     }
     expect(failures).toEqual([0, 0, 0, 1, 2]);
-    const { task } = await stage.store.show(id, never);
+    const { task } = await stage.store.show(id, neverAborted);
     expect(task).toMatchObject({ status: "blocked", last_failure_error: VANISHED });
   });
 
@@ -477,7 +478,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
 
   it("G4: kills a worker that outlives its run", async () => {
     await using stage = await openRunning();
-    await stage.supervisor.complete(stage.id, { summary: "done" }, never);
+    await stage.supervisor.complete(stage.id, { summary: "done" }, neverAborted);
     await stage.lab.advance(34_999);
     expect((await stage.tick()).reaped_terminal_workers).toEqual([]);
     await stage.lab.advance(1);

@@ -12,10 +12,9 @@ import { runPass } from "../../../src/board/dispatcher/run-pass.ts";
 import type { ClaimedTask } from "../../../src/board/operations/runs/claim.ts";
 import type { Run } from "../../../src/board/task.ts";
 import type { BranchTask, BranchUser } from "../../../src/board/workspaces/git/find-branch-user.ts";
+import { neverAborted } from "../../../src/lib/time/never-aborted.ts";
 import { type BoardLab, openStage, runCaller } from "../../support/board-lab.ts";
 import { type DispatchSettings, dispatchPolicy } from "../../support/dispatch-policy.ts";
-
-export const never = new AbortController().signal;
 
 /** A host with simulated processes. */
 export class ScriptedHost implements DispatchHost {
@@ -93,7 +92,7 @@ export async function openDispatchStage(openLab: () => Promise<BoardLab>, settin
     const pid = 1_000 + run.id;
     const route = await host.routeOf(run.profile ?? "", task);
     const facts = { supervisorPid: pid, workerPid: pid + 1, workerIdentity: `process of ${run.id}`, route };
-    await store.as(runCaller(task, run, token)).describeRun(facts, never);
+    await store.as(runCaller(task, run, token)).describeRun(facts, neverAborted);
     return { kind: "started", workspace: `/work/${task.id}`, supervisorPid: pid };
   };
   const createHost = (id: string): ScriptedHost => new ScriptedHost(id, describe);
@@ -118,7 +117,7 @@ export async function openDispatchStage(openLab: () => Promise<BoardLab>, settin
     createHost,
     /** Makes a pass of this dispatcher, with changed settings and parts for this pass only. */
     tick: (changed: DispatchSettings = {}, other: Partial<PassParts> = {}): Promise<PassReport> =>
-      runPass({ ...parts, policy: policyOf(changed), ...other }, never),
+      runPass({ ...parts, policy: policyOf(changed), ...other }, neverAborted),
     /** All rows of all tables. */
     async dump(): Promise<string> {
       const tables = [
@@ -139,7 +138,7 @@ export async function openDispatchStage(openLab: () => Promise<BoardLab>, settin
       return JSON.stringify(rows);
     },
     async runs(id: string): Promise<readonly Run[]> {
-      return (await store.show(id, never)).runs;
+      return (await store.show(id, neverAborted)).runs;
     },
   };
 }

@@ -6,9 +6,10 @@ import { reclaimTask } from "../../../src/board/dispatcher/reclaim-task.ts";
 import { runEndingOf, type WorkerExit } from "../../../src/board/dispatcher/rules/run-ending.ts";
 import { liftGuards } from "../../../src/board/dispatcher/transactions/record-notices.ts";
 import type { ClaimedTask } from "../../../src/board/operations/runs/claim.ts";
+import { neverAborted } from "../../../src/lib/time/never-aborted.ts";
 import { idsOf } from "../../board-simulation/ids-of.ts";
 import { type BoardLab, codeOf } from "../../support/board-lab.ts";
-import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
+import { openDispatchStage } from "./dispatch-stage.contract.ts";
 
 const HOUR_MS = 3_600_000;
 const OPERATOR = { kind: "operator", name: "alice" } as const;
@@ -19,9 +20,9 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const stage = await openDispatchStage(openLab, settings);
     return {
       ...stage,
-      why: (id: string) => explainTask(stage.parts, id, never),
+      why: (id: string) => explainTask(stage.parts, id, neverAborted),
       hindered: async () =>
-        (await findStuckTasks(stage.parts, never)).map(({ task_id, reason }) => [task_id, reason]),
+        (await findStuckTasks(stage.parts, neverAborted)).map(({ task_id, reason }) => [task_id, reason]),
       end: (exit: WorkerExit, { run, task }: ClaimedTask, history = {}) =>
         stage.system.endRun(
           runEndingOf(
@@ -30,7 +31,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
             stage.parts.policy,
             () => 0.5,
           ),
-          never,
+          neverAborted,
         ),
     };
   }
@@ -38,35 +39,35 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
 
   /** The operations by which a person takes a running task from its worker, on this or another host, and frees it again. */
   const TAKEN: Readonly<Record<string, (stage: Stage, id: string) => Promise<unknown>>> = {
-    released: ({ operator }, id) => operator.release(id, "", never),
+    released: ({ operator }, id) => operator.release(id, "", neverAborted),
     "blocked and unblocked": async ({ operator }, id) => {
-      await operator.block(id, "wait", undefined, never);
-      await operator.unblock(id, undefined, never);
+      await operator.block(id, "wait", undefined, neverAborted);
+      await operator.unblock(id, undefined, neverAborted);
     },
     "blocked and promoted": async ({ operator }, id) => {
-      await operator.block(id, "wait", undefined, never);
-      await operator.promote(id, undefined, never);
+      await operator.block(id, "wait", undefined, neverAborted);
+      await operator.promote(id, undefined, neverAborted);
     },
     "blocked by a dependency that does not exist": async ({ operator }, id) => {
-      await operator.block(id, "wait", "dependency", never);
+      await operator.block(id, "wait", "dependency", neverAborted);
     },
-    "scheduled for now": ({ operator, lab }, id) => operator.schedule(id, lab.now(), undefined, never),
+    "scheduled for now": ({ operator, lab }, id) => operator.schedule(id, lab.now(), undefined, neverAborted),
     "released and given to another profile": async ({ operator }, id) => {
-      await operator.release(id, "", never);
-      await operator.assign(id, "beta", undefined, never);
+      await operator.release(id, "", neverAborted);
+      await operator.assign(id, "beta", undefined, neverAborted);
     },
     "released and unguarded by an operator": async ({ operator, board }, id) => {
-      await operator.release(id, "", never);
-      await board.write(OPERATOR, (transaction) => liftGuards(transaction, id), never);
+      await operator.release(id, "", neverAborted);
+      await board.write(OPERATOR, (transaction) => liftGuards(transaction, id), neverAborted);
     },
     "completed and reopened": async ({ operator, lab }, id) => {
-      await operator.complete(id, { summary: "done" }, never);
+      await operator.complete(id, { summary: "done" }, neverAborted);
       await lab.advance(1_000);
-      await operator.reopen(id, never);
+      await operator.reopen(id, neverAborted);
     },
     "reclaimed from afar and given to another profile": async ({ operator, parts }, id) => {
-      await reclaimTask({ ...parts, caller: OPERATOR }, { taskId: id, reason: "" }, never);
-      await operator.assign(id, "beta", undefined, never);
+      await reclaimTask({ ...parts, caller: OPERATOR }, { taskId: id, reason: "" }, neverAborted);
+      await operator.assign(id, "beta", undefined, neverAborted);
     },
   };
 
@@ -84,7 +85,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
       expect(report.next_due_at).toBe(freeAt);
       expect(await stage.why(id)).toMatchObject({ reason: "worker_leaving", until: freeAt, release: "" });
       const claim = { from: "ready", leaseMs: 1_000, hostId: "host-1", wanted: [id] } as const;
-      expect((await stage.system.claim(claim, never)).refused).toMatchObject([{ reason: "waiting" }]);
+      expect((await stage.system.claim(claim, neverAborted)).refused).toMatchObject([{ reason: "waiting" }]);
       await stage.lab.advance(freeAt - 1 - stage.lab.now());
       expect((await stage.tick()).spawned).toEqual([]);
       await stage.lab.advance(1);
@@ -97,8 +98,8 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const { id } = await stage.add("a");
     await stage.tick();
     const claimed = stage.host.started[0] as ClaimedTask;
-    await stage.worker(claimed).block(id, "which colour?", undefined, never);
-    await stage.operator.unblock(id, "red", never);
+    await stage.worker(claimed).block(id, "which colour?", undefined, neverAborted);
+    await stage.operator.unblock(id, "red", neverAborted);
     const other = { host: stage.createHost("host-2"), owner: "dispatcher-2" };
     for (const parts of [{}, other])
       expect((await stage.tick({}, parts)).respawn_guarded).toMatchObject([
@@ -114,7 +115,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openHindered();
     const { id } = await stage.add("a");
     const { run } = await stage.claim(id, { supervisorPid: 7 });
-    await stage.operator.release(id, "", never);
+    await stage.operator.release(id, "", neverAborted);
     await stage.lab.raw(`update task set not_before = ${run.lease_until + 60_000} where id = '${id}'`);
     stage.host.liveness.set(run.id, "dead");
     expect((await stage.tick()).respawn_guarded).toMatchObject([{ task_id: id, reason: "backoff" }]);
@@ -125,10 +126,10 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const { id } = await stage.add("a");
     for (const hostId of ["host-1", "host-2"]) {
       await stage.claim(id, { hostId, leaseMs: 900_000 });
-      await stage.operator.release(id, "", never);
+      await stage.operator.release(id, "", neverAborted);
     }
     await stage.claim(id, { hostId: "host-2", leaseMs: 900_000 });
-    await reclaimTask({ ...stage.parts, caller: OPERATOR }, { taskId: id, reason: "" }, never);
+    await reclaimTask({ ...stage.parts, caller: OPERATOR }, { taskId: id, reason: "" }, neverAborted);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
   });
 
@@ -136,7 +137,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openHindered();
     const { id } = await stage.add("a");
     await stage.tick();
-    await reclaimTask({ ...stage.parts, caller: OPERATOR }, { taskId: id, reason: "" }, never);
+    await reclaimTask({ ...stage.parts, caller: OPERATOR }, { taskId: id, reason: "" }, neverAborted);
     expect(stage.host.terminated).toHaveLength(1);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
   });
@@ -150,23 +151,23 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const host = Object.assign(stage.createHost("host-1"), {
       async terminate() {
         const ending = { runId: claimed.run.id, outcome: "infra_killed", retryAfterMs: 60_000 } as const;
-        reports.push(await codeOf(stage.system.endRun(ending, never)));
+        reports.push(await codeOf(stage.system.endRun(ending, neverAborted)));
         return "gone" as const;
       },
     });
     const order = { taskId: id, reason: "wrong branch", assignee: "beta" };
-    expect(await reclaimTask({ ...stage.parts, host, caller: OPERATOR }, order, never)).toMatchObject({
+    expect(await reclaimTask({ ...stage.parts, host, caller: OPERATOR }, order, neverAborted)).toMatchObject({
       run: "ended",
       task: { status: "ready", assignee: "beta" },
     });
     expect(reports).toEqual(["run-superseded"]);
-    const { task, runs, events } = await stage.store.show(id, never);
+    const { task, runs, events } = await stage.store.show(id, neverAborted);
     expect(task).toMatchObject({ status: "ready", assignee: "beta", not_before: null });
     expect(runs).toMatchObject([{ outcome: "reclaimed", error: "wrong branch", ended_by: "operator" }]);
     expect(events.map(({ kind }) => kind).slice(-3)).toEqual(["reclaimed", "assigned", "worker_ended"]);
     expect(events.at(-3)).toMatchObject({ actor: "alice", payload: { reason: "wrong branch" } });
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
-    expect(await stage.store.check(never)).toEqual([]);
+    expect(await stage.store.check(neverAborted)).toEqual([]);
   });
 
   it("a run that a person has ended counts against the caps until its processes have exited", async () => {
@@ -175,12 +176,12 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     await stage.tick();
     const { run } = stage.host.started[0] as ClaimedTask;
     const other = await stage.add("b");
-    await stage.operator.complete(id, { summary: "by hand" }, never);
+    await stage.operator.complete(id, { summary: "by hand" }, neverAborted);
     expect(await stage.tick()).toMatchObject({ spawned: [], deferred_capacity: [other.id] });
-    expect(await stage.store.check(never)).toEqual([]);
+    expect(await stage.store.check(neverAborted)).toEqual([]);
     stage.host.liveness.set(run.id, "dead");
     expect(idsOf(await stage.tick(), "spawned")).toEqual([other.id]);
-    expect(await stage.store.check(never)).toEqual([]);
+    expect(await stage.store.check(neverAborted)).toEqual([]);
   });
 
   it("a run that a person has ended on an unreachable host counts until its lease has expired", async () => {
@@ -188,14 +189,14 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const { id } = await stage.add("a");
     const { run } = await stage.claim(id, { hostId: "host-2", supervisorPid: 7 });
     const other = await stage.add("b");
-    await stage.operator.archive(id, never);
+    await stage.operator.archive(id, neverAborted);
     const report = await stage.tick();
     expect(report).toMatchObject({ deferred_capacity: [other.id], next_due_at: run.lease_until + 5_000 });
-    expect(await codeOf(stage.operator.purge(id, never))).toBe("task-running");
+    expect(await codeOf(stage.operator.purge(id, neverAborted))).toBe("task-running");
     await stage.lab.advance(35_000);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([other.id]);
-    await stage.operator.purge(id, never);
-    expect(await stage.store.check(never)).toEqual([]);
+    await stage.operator.purge(id, neverAborted);
+    expect(await stage.store.check(neverAborted)).toEqual([]);
   });
 
   it("a run that a person has ended reserves its folder against child tasks and other tasks that name the folder", async () => {
@@ -207,7 +208,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const child = await stage.add("child", { parents: [id] });
     const same = await stage.add("same folder", folder);
     const apart = await stage.add("apart", { ...folder, workspacePath: "/work/other" });
-    await stage.operator.complete(id, { summary: "by hand" }, never);
+    await stage.operator.complete(id, { summary: "by hand" }, neverAborted);
     const report = await stage.tick();
     expect(idsOf(report, "spawned")).toEqual([apart.id]);
     const until = run.lease_until + 5_000;
@@ -233,7 +234,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     expect(idsOf(report, "spawned")).toEqual([other.id]);
     expect(await stage.why(id)).toMatchObject({ reason: "rate-limit-bound" });
     expect(await stage.hindered()).toEqual([[id, "rate-limit-bound"]]);
-    await stage.operator.unblock(id, undefined, never);
+    await stage.operator.unblock(id, undefined, neverAborted);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]); // earlier rate limits do not block it again
   });
 
@@ -243,7 +244,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     await stage.tick();
     const exit = { outcome: "crashed", terminal: true, failureKind: "auth", error: "no such key" } as const;
     await stage.end(exit, stage.host.started[0] as ClaimedTask);
-    const { task, events } = await stage.store.show(id, never);
+    const { task, events } = await stage.store.show(id, neverAborted);
     expect(task).toMatchObject({ status: "blocked", block_sticky: true, consecutive_failures: 1 });
     expect(events.at(-1)).toMatchObject({
       kind: "gave_up",
@@ -277,12 +278,12 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
       expect(idsOf(report, "spawned")).toEqual([own.id]);
       const why = await stage.why(same.id);
       expect(why.text).toMatch(/It waits until .*model.*as #1 found out/);
-      const details = await stage.store.listDetails([same], never);
+      const details = await stage.store.listDetails([same], neverAborted);
       expect(details.guarded.get(same.id)).toEqual({ reason, until: why.until, waitsForTask: 0 });
       // With another model, the guarded task starts.
-      await stage.operator.edit(same.id, { modelOverride: "right" }, never);
+      await stage.operator.edit(same.id, { modelOverride: "right" }, neverAborted);
       expect(idsOf(await stage.tick(), "spawned")).toEqual([same.id]);
-      expect((await stage.store.listDetails([same], never)).guarded.size).toBe(0);
+      expect((await stage.store.listDetails([same], neverAborted)).guarded.size).toBe(0);
     },
   );
 
@@ -318,7 +319,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     };
     expect(report).toMatchObject({ respawn_guarded: [waiting], next_due_at: expect.any(Number) });
     const guarded = { reason: "branch_busy", until: null, waitsForTask: 1 };
-    expect((await stage.store.listDetails([second], never)).guarded.get(second.id)).toEqual(guarded);
+    expect((await stage.store.listDetails([second], neverAborted)).guarded.get(second.id)).toEqual(guarded);
     const path = "/work/repo/.worktrees/first";
     stage.host.branchUsers.set(second.id, { branch: "feature", path, taskId: first.id });
     await stage.end({ outcome: "crashed" }, stage.host.started[0] as ClaimedTask);
@@ -327,7 +328,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
       text: `It waits for its branch feature, which #1 first (ready) uses in ${path}.`,
       release: "Complete that task first: hermes kanban why 1",
     });
-    await stage.operator.complete(first.id, { summary: "done" }, never);
+    await stage.operator.complete(first.id, { summary: "done" }, neverAborted);
     expect((await stage.why(second.id)).release).toBe(
       "Commit or remove the files in that folder, then: hermes kanban gc",
     );
@@ -336,7 +337,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     expect(idsOf(await stage.tick(), "spawned")).toEqual([]);
     stage.host.branchUsers.clear();
     expect(idsOf(await stage.tick(), "spawned")).toEqual([second.id]);
-    const { task, runs, events } = await stage.store.show(second.id, never);
+    const { task, runs, events } = await stage.store.show(second.id, neverAborted);
     expect([task.consecutive_failures, runs.length]).toEqual([0, 1]);
     expect(events.filter(({ kind }) => kind === "respawn_guarded")).toHaveLength(2); // not one event per pass
   });
@@ -356,7 +357,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const why = await stage.why(second.id);
     expect(why).toMatchObject({ reason: "blocker_auth" });
     expect(why.release).toMatch(/hermes kanban retry 1; or try at once: hermes kanban unguard 2$/);
-    await stage.operator.unblock(first.id, "the key is right now", never);
+    await stage.operator.unblock(first.id, "the key is right now", neverAborted);
     expect(idsOf(await stage.tick(), "spawned").toSorted()).toEqual([first.id, second.id].toSorted());
   });
 
@@ -402,7 +403,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const idle = new IdlePasses();
     expect((await stage.tick({}, { idle })).idle).toBeNull();
     await stage.add("a");
-    await stage.operator.pause(true, never);
+    await stage.operator.pause(true, neverAborted);
     expect((await stage.tick({}, { idle })).idle).toBeNull();
   });
 
@@ -417,7 +418,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const why = await stage.why(lost.id);
     expect(why).toMatchObject({ reason: "nonspawnable", text: expect.stringContaining("no profile alpha") });
     expect(await stage.hindered()).toEqual([[lost.id, "nonspawnable"]]);
-    await stage.operator.assign(lost.id, "gamma", undefined, never);
+    await stage.operator.assign(lost.id, "gamma", undefined, neverAborted);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([lost.id]);
   });
 
@@ -429,7 +430,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
       return { kind: "failed", cause: "spawn", error: "no such folder" };
     };
     await stage.tick();
-    const { task, runs } = await stage.store.show(id, never);
+    const { task, runs } = await stage.store.show(id, neverAborted);
     expect(task).toMatchObject({ status: "ready", consecutive_failures: 0 });
     expect(runs[0]).toMatchObject({ outcome: "infra_killed", error: "There is no profile alpha here." });
     expect((await stage.tick()).skipped_nonspawnable).toEqual([id]);
@@ -441,16 +442,16 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const tasks = [await stage.add("a"), await stage.add("b")];
     const { onStart } = stage.host;
     stage.host.memoryPressure = async () => {
-      await stage.operator.pause(true, never);
+      await stage.operator.pause(true, neverAborted);
       return "none";
     };
     const report = await stage.tick();
     expect(report).toMatchObject({ paused: true, spawned: [], deferred_capacity: tasks.map(({ id }) => id) });
     expect(await stage.why(tasks[0]?.id ?? "")).toMatchObject({ reason: "paused" });
-    await stage.operator.pause(false, never);
+    await stage.operator.pause(false, neverAborted);
     stage.host.memoryPressure = async () => "none";
     stage.host.onStart = async (claimed) => {
-      await stage.operator.pause(true, never); // claimed tasks are still started
+      await stage.operator.pause(true, neverAborted); // claimed tasks are still started
       return onStart(claimed);
     };
     const { spawned } = await stage.tick();
@@ -466,7 +467,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const report = await stage.tick();
     expect(stage.host.terminated).toHaveLength(1);
     expect(report).toMatchObject({ reclaimed: 1, spawned: [{ task_id: id }] });
-    const { task, runs } = await stage.store.show(id, never);
+    const { task, runs } = await stage.store.show(id, neverAborted);
     expect(task.consecutive_failures).toBe(0);
     expect(runs.map(({ outcome }) => outcome)).toEqual(["reclaimed", null]);
     expect(await stage.why(id)).toMatchObject({ reason: "running" });

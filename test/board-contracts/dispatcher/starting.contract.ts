@@ -1,9 +1,10 @@
 import { expect, it } from "vitest";
 import { OUTCOMES } from "../../../src/board/dispatcher/pass-report.ts";
 import { INITIAL_TASKS_PER_PROFILE } from "../../../src/board/dispatcher/task-starter.ts";
+import { neverAborted } from "../../../src/lib/time/never-aborted.ts";
 import { idsOf } from "../../board-simulation/ids-of.ts";
 import { type BoardLab, codeOf } from "../../support/board-lab.ts";
-import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
+import { openDispatchStage } from "./dispatch-stage.contract.ts";
 
 const ids = (tasks: readonly { id: string }[]): string[] => tasks.map(({ id }) => id);
 
@@ -14,7 +15,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     const task = await stage.add("a", { assignee: null });
     const report = await stage.tick();
     expect(report.skipped_unassigned).toEqual([task.id]);
-    expect((await stage.store.show(task.id, never)).task).toEqual(task);
+    expect((await stage.store.show(task.id, neverAborted)).task).toEqual(task);
     expect(stage.host.started).toEqual([]);
   });
 
@@ -25,12 +26,14 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     const [claimed] = stage.host.started;
     if (claimed === undefined) throw new Error(`${id} was not started`);
     const worker = stage.worker(claimed);
-    const { task: child } = await worker.create({ title: "one", assignee: "worker" }, never);
-    expect(await codeOf(worker.create({ title: "two" }, never))).toBe("task-limit-reached");
+    const { task: child } = await worker.create({ title: "one", assignee: "worker" }, neverAborted);
+    expect(await codeOf(worker.create({ title: "two" }, neverAborted))).toBe("task-limit-reached");
     await stage.tick({ max_children_per_task: 0, max_depth: 1 });
     expect(stage.host.started.at(-1)?.task.id).toBe(child.id);
     const below = stage.worker(stage.host.started.at(-1) ?? claimed);
-    await expect(below.create({ title: "three" }, never)).rejects.toThrow(/max_children_per_task allows 0/);
+    await expect(below.create({ title: "three" }, neverAborted)).rejects.toThrow(
+      /max_children_per_task allows 0/,
+    );
   });
 
   it("B6.2: the default assignee gets an unassigned task, which starts in the same pass", async () => {
@@ -39,7 +42,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     const report = await stage.tick({ default_assignee: " Alpha " });
     expect(report.auto_assigned_default).toEqual([id]);
     expect(report.spawned).toEqual([{ task_id: id, assignee: "alpha", workspace: `/work/${id}` }]);
-    const { task, events } = await stage.store.show(id, never);
+    const { task, events } = await stage.store.show(id, neverAborted);
     expect(task.assignee).toBe("alpha");
     expect(events.find(({ kind }) => kind === "assigned")?.payload).toEqual({
       assignee: "alpha",
@@ -52,12 +55,15 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     const { id } = await stage.add("a", { assignee: null });
     const runnable = stage.host.runnable.bind(stage.host);
     stage.host.runnable = async (profile) => {
-      if (profile === "alpha") await stage.operator.assign(id, "beta", undefined, never);
+      if (profile === "alpha") await stage.operator.assign(id, "beta", undefined, neverAborted);
       return runnable(profile);
     };
     const report = await stage.tick({ default_assignee: "alpha" });
     expect(report).toMatchObject({ concurrent_claimed: [id], auto_assigned_default: [], spawned: [] });
-    expect((await stage.store.show(id, never)).task).toMatchObject({ assignee: "beta", status: "ready" });
+    expect((await stage.store.show(id, neverAborted)).task).toMatchObject({
+      assignee: "beta",
+      status: "ready",
+    });
   });
 
   /** More tasks than a pass reads first: paused tasks of alpha, followed by one ready task of alpha and one of beta. */
@@ -99,7 +105,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     const { id } = await stage.add("a", { assignee: null });
     expect((await stage.tick({ default_assignee: "   " })).skipped_unassigned).toEqual([id]);
     expect((await stage.tick({ default_assignee: "nobody-here" })).skipped_unassigned).toEqual([id]);
-    expect((await stage.store.show(id, never)).task.assignee).toBeNull();
+    expect((await stage.store.show(id, neverAborted)).task.assignee).toBeNull();
   });
 
   it("B6.4: a default assignee does not change a task that has an assignee", async () => {
@@ -157,7 +163,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     expect(report.spawned.map(({ assignee }) => assignee)).toEqual(["beta"]);
     const capped = report.skipped_per_profile_capped.map(({ assignee, current }) => `${assignee} ${current}`);
     expect(capped.sort()).toEqual(["alpha 1", "alpha 1", "beta 1"]);
-    await stage.worker(running).complete(running.task.id, { summary: "done" }, never);
+    await stage.worker(running).complete(running.task.id, { summary: "done" }, neverAborted);
     expect((await stage.tick(cap)).spawned.map(({ assignee }) => assignee)).toEqual(["alpha"]);
   });
 
@@ -177,7 +183,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
       expect(report.skipped_nonspawnable).toEqual([id]);
       expect(report.nonspawnable_reasons["stranger"]).toContain("no profile");
     }
-    const { task } = await stage.store.show(id, never);
+    const { task } = await stage.store.show(id, neverAborted);
     expect(task).toMatchObject({ status: "ready", consecutive_failures: 0 });
     expect((await stage.kinds(id)).filter((kind) => kind === "skipped_nonspawnable")).toHaveLength(1);
   });
@@ -218,7 +224,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     expect(started.sort()).toEqual(ids(tasks).sort());
     for (const { id } of tasks) {
       expect(await stage.runs(id)).toHaveLength(1);
-      expect((await stage.store.show(id, never)).task.consecutive_failures).toBe(0);
+      expect((await stage.store.show(id, neverAborted)).task.consecutive_failures).toBe(0);
     }
   });
 
@@ -272,7 +278,10 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
       const { run } = await stage.claim(id);
       const detail = id === typed.id ? { failure_kind: "auth" } : {};
       const error = "the author says: unauthorized quota";
-      await stage.system.endRun({ runId: run.id, outcome: "crashed", error, detail, failureLimit: 9 }, never);
+      await stage.system.endRun(
+        { runId: run.id, outcome: "crashed", error, detail, failureLimit: 9 },
+        neverAborted,
+      );
     }
     const report = await stage.tick({ failure_limit: 9 });
     expect(report.respawn_guarded).toMatchObject([{ task_id: typed.id, reason: "blocker_auth" }]);
@@ -287,7 +296,10 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openDispatchStage(openLab);
     const [a, b] = [await stage.add("a"), await stage.add("b")];
     const { run } = await stage.claim(a.id);
-    await stage.system.endRun({ runId: run.id, outcome: "rate_limited", retryAfterMs: 300_000 }, never);
+    await stage.system.endRun(
+      { runId: run.id, outcome: "rate_limited", retryAfterMs: 300_000 },
+      neverAborted,
+    );
     const report = await stage.tick();
     expect(report.respawn_guarded.map(({ task_id, reason }) => [task_id, reason])).toEqual([
       [a.id, "rate_limit_cooldown"],
@@ -297,7 +309,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     const { liftGuards } = await import("../../../src/board/dispatcher/transactions/record-notices.ts");
     await stage.lab.advance(1_000);
     const operator = { kind: "operator", name: "alice" } as const;
-    await stage.board.write(operator, (transaction) => liftGuards(transaction, a.id), never);
+    await stage.board.write(operator, (transaction) => liftGuards(transaction, a.id), neverAborted);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([a.id]);
     await stage.lab.advance(300_000);
     expect(idsOf(await stage.tick(), "spawned")).toContain(b.id);
@@ -307,7 +319,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a");
     const claimed = await stage.claim(id);
-    await stage.worker(claimed).complete(id, { summary: "done" }, never);
+    await stage.worker(claimed).complete(id, { summary: "done" }, neverAborted);
     await stage.lab.raw(`update task set status = 'ready' where id = '${id}'`);
     expect((await stage.tick()).respawn_guarded).toMatchObject([{ task_id: id, reason: "recent_success" }]);
     await stage.lab.advance(3_600_001);
@@ -318,9 +330,9 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a");
     const claimed = await stage.claim(id);
-    await stage.worker(claimed).complete(id, { summary: "done" }, never);
+    await stage.worker(claimed).complete(id, { summary: "done" }, neverAborted);
     await stage.lab.advance(1_000);
-    await stage.operator.reopen(id, never);
+    await stage.operator.reopen(id, neverAborted);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
   });
 
@@ -329,25 +341,25 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     const { id } = await stage.add("a");
     const claimed = await stage.claim(id);
     const handoff = { summary: "see", metadata: { pull_request: "https://github.com/o/r/pull/1" } };
-    await stage.worker(claimed).requestReview(id, "alpha", handoff, never);
+    await stage.worker(claimed).requestReview(id, "alpha", handoff, neverAborted);
     await stage.lab.raw(`update task set status = 'ready' where id = '${id}'`);
     expect((await stage.tick()).respawn_guarded).toMatchObject([{ task_id: id, reason: "active_pr" }]);
     await stage.lab.raw(`update task set status = 'review' where id = '${id}'`);
     await stage.lab.advance(1_000);
-    await stage.operator.reopenReview(id, "again", never);
+    await stage.operator.reopenReview(id, "again", neverAborted);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
   });
 
   it("starts nothing on a paused board, and no task that is held", async () => {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a");
-    await stage.operator.pause(true, never);
+    await stage.operator.pause(true, neverAborted);
     expect(await stage.tick()).toMatchObject({ paused: true, spawned: [] });
-    await stage.operator.pause(false, never);
-    await stage.operator.hold(id, true, never);
+    await stage.operator.pause(false, neverAborted);
+    await stage.operator.hold(id, true, neverAborted);
     const held = await stage.tick();
     expect(OUTCOMES.flatMap((outcome) => idsOf(held, outcome))).toEqual([]);
-    await stage.operator.hold(id, false, never);
+    await stage.operator.hold(id, false, neverAborted);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
   });
 
@@ -370,7 +382,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
       turns.push(...report.spawned.map(({ assignee }) => assignee));
       const claimed = stage.host.started.at(-1);
       if (claimed === undefined) continue;
-      await stage.worker(claimed).complete(claimed.task.id, { summary: "ok" }, never);
+      await stage.worker(claimed).complete(claimed.task.id, { summary: "ok" }, neverAborted);
       stage.host.liveness.set(claimed.run.id, "dead");
     }
     expect(turns.filter((name) => name === "beta")).toHaveLength(3);

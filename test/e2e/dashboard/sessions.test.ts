@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { AgentEvent } from "../../../src/agent/events.ts";
+import { neverAborted } from "../../../src/lib/time/never-aborted.ts";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/session-store.ts";
 import {
   checkAppearance,
@@ -21,10 +22,8 @@ import {
   turnStart,
 } from "../../support/session-fixtures.ts";
 
-const never = new AbortController().signal;
-
 const openStore = ({ home }: Dashboard): Promise<SessionStore> =>
-  openSessionStore(join(home.path, "sessions.sqlite"), {}, never);
+  openSessionStore(join(home.path, "sessions.sqlite"), {}, neverAborted);
 
 /** A turn with two calls and an answer. */
 function turn(id: string, question: string, answer: string): readonly AgentEvent[] {
@@ -113,7 +112,9 @@ describeWith("chromium", "Sessions", ({ executable }) => {
   test("B6: a session of 5,000 messages opens at its end with few elements, and scrolling up loads older ones", async () => {
     const dashboard = shared.dashboard();
     await dashboard.home.hermes(["sessions", "list"]); // creates the store
-    await fillSessions(join(dashboard.home.path, "sessions.sqlite"), 5_000, never, { perSession: 5_000 });
+    await fillSessions(join(dashboard.home.path, "sessions.sqlite"), 5_000, neverAborted, {
+      perSession: 5_000,
+    });
     const page = await dashboard.tab("/sessions/default/20250101_000000_000000");
     await page.locator("section[id^=turn-]").last().waitFor();
     await expect.poll(() => page.evaluate(distanceToEnd)).toBeLessThan(4);

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { type DashboardHome, openDashboardHome } from "../../../../test/support/dashboard-home.ts";
 import { converse } from "../../../../test/support/session-fixtures.ts";
 import { readOwnIdentity } from "../../../lib/process/process-identity.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { openSessionStore } from "../../../sessions/session-store.ts";
 import type { LiveEventName, LiveEvents } from "../../contract/events.ts";
 import { createdTaskSchema } from "../../contract/tasks.ts";
@@ -9,8 +10,6 @@ import type { LiveSource } from "../live-source.ts";
 import { createBoardSource } from "./board.ts";
 import { createNeedsSource } from "./needs.ts";
 import { createSessionSource } from "./sessions.ts";
-
-const never = new AbortController().signal;
 
 /** Opens a source and collects what it publishes. */
 async function follow<Name extends LiveEventName>(source: LiveSource, name: string, event: Name) {
@@ -22,7 +21,7 @@ async function follow<Name extends LiveEventName>(source: LiveSource, name: stri
       publish: (kind, data) => void (kind === (event as string) && published.push(data as LiveEvents[Name])),
       fail: (error) => void failures.push(error),
     },
-    never,
+    neverAborted,
   );
   return { published, failures, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }
@@ -74,13 +73,13 @@ test("a session that another process writes is published with the turn that has 
   const own = await home.data.profiles.sessions("default");
   await converse(own, "first", "answer");
   await using live = await follow(createSessionSource(home.data), "", "session-change");
-  using other = await openSessionStore(home.app.profile.sessionsPath, {}, never);
+  using other = await openSessionStore(home.app.profile.sessionsPath, {}, neverAborted);
   const id = await converse(other, "second", "answer");
   const published = () => live.published.flatMap(({ sessions }) => sessions);
   await expect.poll(() => published().map((session) => session.id), { timeout: 10_000 }).toContain(id);
   expect(published().find((session) => session.id === id)).toMatchObject({ opening: "second", messages: 2 });
   expect(live.published.flatMap(({ turns }) => turns)).toContainEqual({ session: id, turn: "t1" });
-  await other.deleteSession(id, await readOwnIdentity(never), never);
+  await other.deleteSession(id, await readOwnIdentity(neverAborted), neverAborted);
   await expect.poll(() => live.published.flatMap(({ gone }) => gone), { timeout: 10_000 }).toEqual([id]);
   expect(published().map(({ opening }) => opening)).not.toContain("first");
 });

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
-import {
-  never,
-  openDispatchStage,
-} from "../../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
+import { openDispatchStage } from "../../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
 import { openSqliteLab } from "../../../../test/support/board-lab.ts";
 import type { DispatchSettings } from "../../../../test/support/dispatch-policy.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { explainTask } from "./explain-task.ts";
 
 type Stage = Awaited<ReturnType<typeof openDispatchStage>>;
@@ -21,14 +19,14 @@ const CASES: Readonly<
   held: {
     async make({ add, operator }) {
       const { id } = await add("a");
-      await operator.hold(id, true, never);
+      await operator.hold(id, true, neverAborted);
       return id;
     },
     release: /hold .* --off/,
   },
   paused: {
     async make({ add, operator }) {
-      await operator.pause(true, never);
+      await operator.pause(true, neverAborted);
       return (await add("a")).id;
     },
     release: /kanban resume/,
@@ -40,7 +38,7 @@ const CASES: Readonly<
   scheduled: {
     async make({ add, operator, lab }) {
       const { id } = await add("a");
-      await operator.schedule(id, lab.now() + 60_000, undefined, never);
+      await operator.schedule(id, lab.now() + 60_000, undefined, neverAborted);
       return id;
     },
     release: /unblock/,
@@ -48,8 +46,8 @@ const CASES: Readonly<
   blocked: {
     async make({ add, operator }) {
       const { id } = await add("a");
-      await operator.block(id, "which colour?", undefined, never);
-      await operator.comment(id, "I have seen it", never);
+      await operator.block(id, "which colour?", undefined, neverAborted);
+      await operator.comment(id, "I have seen it", neverAborted);
       return id;
     },
     text: /: which colour\?$/,
@@ -59,7 +57,7 @@ const CASES: Readonly<
     async make({ add, claim, system }) {
       const { id } = await add("a");
       const { run } = await claim(id);
-      await system.endRun({ runId: run.id, outcome: "crashed", retryAfterMs: 60_000 }, never);
+      await system.endRun({ runId: run.id, outcome: "crashed", retryAfterMs: 60_000 }, neverAborted);
       return id;
     },
     release: /unguard/,
@@ -104,7 +102,7 @@ describe("explainTask", () => {
       await using stage = await openDispatchStage(openSqliteLab);
       const id = await make(stage);
       const policy = stage.policyOf(settings);
-      const why = await explainTask({ ...stage.parts, policy }, id, never);
+      const why = await explainTask({ ...stage.parts, policy }, id, neverAborted);
       expect(why).toMatchObject({ task_id: id, reason });
       expect(why.release).toMatch(release);
       expect(why.text).toMatch(text);
@@ -121,14 +119,14 @@ describe("explainTask", () => {
       retryAfterMs: 60_000,
       error: "exit code 7\nat line 3",
     } as const;
-    await stage.system.endRun(ending, never);
-    const { text } = await explainTask(stage.parts, id, never);
+    await stage.system.endRun(ending, neverAborted);
+    const { text } = await explainTask(stage.parts, id, neverAborted);
     expect(text).toMatch(/: it pauses after a failure \(exit code 7\)\.$/);
   });
 
   it("rejects an unknown task with task-not-found", async () => {
     await using stage = await openDispatchStage(openSqliteLab);
-    await expect(explainTask(stage.parts, "t_none", never)).rejects.toMatchObject({
+    await expect(explainTask(stage.parts, "t_none", neverAborted)).rejects.toMatchObject({
       code: "task-not-found",
     });
   });

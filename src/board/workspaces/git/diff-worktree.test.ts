@@ -2,10 +2,10 @@ import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { diffWorktree } from "./diff-worktree.ts";
 import { createGit } from "./git.ts";
 
-const never = new AbortController().signal;
 const env = {
   PATH: process.env["PATH"],
   HOME: "/nowhere",
@@ -15,7 +15,7 @@ test("a worktree is compared with the commit at which its branch started, includ
   await using folder = await tempFolder();
   const [repository, path] = [folder.file("shop"), folder.file("work")];
   await mkdir(repository);
-  const main = createGit(repository, env, never);
+  const main = createGit(repository, env, neverAborted);
   await main.run("init", "--quiet", "--initial-branch", "main");
   await main.run("config", "user.name", "Alice");
   await main.run("config", "user.email", "alice@example.org");
@@ -25,7 +25,7 @@ test("a worktree is compared with the commit at which its branch started, includ
   await main.run("add", ".");
   await main.run("commit", "--quiet", "-m", "first");
   await main.run("worktree", "add", "--quiet", "-b", "wt/task", path);
-  const work = createGit(path, env, never);
+  const work = createGit(path, env, neverAborted);
   await writeFile(join(path, "a.txt"), "one\n2\nthree\n");
   await work.run("commit", "--quiet", "-am", "in the branch");
   // Later changes in the repository are not part of the diff.
@@ -40,7 +40,7 @@ test("a worktree is compared with the commit at which its branch started, includ
   await writeFile(folder.file("secret"), "secret");
   await symlink(folder.file("secret"), join(path, "link.txt"));
 
-  const diff = await diffWorktree({ path, repository }, env, never);
+  const diff = await diffWorktree({ path, repository }, env, neverAborted);
   expect(diff.files.toSorted((one, other) => (one.path < other.path ? -1 : 1))).toEqual([
     { path: "a.txt", added: 1, removed: 1, state: "changed" },
     { path: "gone.txt", added: 0, removed: 1, state: "deleted" },

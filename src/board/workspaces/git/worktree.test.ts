@@ -8,14 +8,13 @@ import { codeOf, openSqliteLab, openStage } from "../../../../test/support/board
 import { scriptModule } from "../../../../test/support/script-module.ts";
 import { listNames } from "../../../lib/files/unless-missing.ts";
 import { runProcess } from "../../../lib/process/process.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import type { NewTask } from "../../operations/tasks/create-task.ts";
 import { boardFolders } from "../board-folders.ts";
 import { cleanUpWorkspace, cleanUpWorkspaces } from "../clean-up-workspace.ts";
 import { prepareWorkspace } from "../prepare-workspace.ts";
 import type { WorkspaceLocation } from "../workspace.ts";
 import { findBranchUser } from "./find-branch-user.ts";
-
-const never = new AbortController().signal;
 
 async function openLab() {
   const stage = await openStage(openSqliteLab);
@@ -32,7 +31,7 @@ async function openLab() {
     GIT_CONFIG_GLOBAL: "/dev/null",
   };
   const git = async (cwd: string, ...args: string[]): Promise<string> => {
-    const { exitCode, stdout, stderr } = await runProcess(["git", ...args], { cwd, env }, never);
+    const { exitCode, stdout, stderr } = await runProcess(["git", ...args], { cwd, env }, neverAborted);
     if (exitCode !== 0) throw new Error(`git ${args.join(" ")}: ${stderr}`);
     return stdout.trim();
   };
@@ -52,7 +51,11 @@ async function openLab() {
     now: () => stage.lab.now(),
   };
   const prepare = async (id: string, changed: Partial<WorkspaceLocation> = {}) =>
-    prepareWorkspace((await stage.store.show(id, never)).task, { ...location, ...changed }, never);
+    prepareWorkspace(
+      (await stage.store.show(id, neverAborted)).task,
+      { ...location, ...changed },
+      neverAborted,
+    );
   return {
     ...stage,
     home,
@@ -62,8 +65,8 @@ async function openLab() {
     prepare,
     addWorktree: (details: Partial<NewTask> = {}) =>
       stage.add("a", { workspaceKind: "worktree", workspacePath: repository, ...details }),
-    cleanUp: (id: string) => cleanUpWorkspace({ store: stage.store, location }, id, never),
-    finish: (id: string) => stage.operator.complete(id, {}, never),
+    cleanUp: (id: string) => cleanUpWorkspace({ store: stage.store, location }, id, neverAborted),
+    finish: (id: string) => stage.operator.complete(id, {}, neverAborted),
     commit: async (path: string) => {
       await writeFile(join(path, "work"), "done\n");
       await git(path, "add", ".");
@@ -194,7 +197,7 @@ test("a branch that another task has checked out is reported with that task, and
   const children = [await lab.addWorktree(more), await lab.addWorktree(more)] as const;
   await lab.add("on no branch", { parents: [parent.id] });
   const userFor = async (id: string) =>
-    findBranchUser((await lab.store.show(id, never)).task, lab.location, never);
+    findBranchUser((await lab.store.show(id, neverAborted)).task, lab.location, neverAborted);
   const { path } = await lab.prepare(parent.id);
   expect(await userFor(children[0].id)).toEqual({ branch: "feature/x", path, taskId: parent.id });
   expect(await userFor(parent.id)).toBeUndefined();
@@ -320,7 +323,7 @@ test("the worktree of a broken repository is kept, and the sweep continues with 
   await lab.prepare(fine.id);
   for (const { id } of [broken, fine]) await lab.finish(id);
   await rm(join(lab.repository, ".git"), { recursive: true });
-  const swept = await cleanUpWorkspaces({ store: lab.store, location: lab.location }, never);
+  const swept = await cleanUpWorkspaces({ store: lab.store, location: lab.location }, neverAborted);
   expect(swept.find(({ taskId }) => taskId === broken.id)).toMatchObject({
     outcome: "kept",
     reason: "failed",
@@ -404,8 +407,8 @@ test("submodules, including nested ones, are checked out and removed with the wo
     return { id: task.id, path: (await lab.prepare(task.id)).path };
   };
   const clean = async ({ id }: { id: string }) => {
-    await lab.operator.complete(id, { summary: "done" }, never);
-    return cleanUpWorkspace({ store: lab.store, location: lab.location }, id, never);
+    await lab.operator.complete(id, { summary: "done" }, neverAborted);
+    return cleanUpWorkspace({ store: lab.store, location: lab.location }, id, neverAborted);
   };
   const [plain, busy] = [await add(), await add()];
   expect(await readFile(join(plain.path, "with space/lib/content"), "utf8")).toBe("lib\n");

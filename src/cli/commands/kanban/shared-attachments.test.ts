@@ -13,9 +13,9 @@ import { locateAttachments } from "../../../board/attachments/attachment-content
 import { type AttachmentFolders, attachFile } from "../../../board/attachments/attachment-files.ts";
 import { LARGEST_ATTACHMENT, type Task } from "../../../board/task.ts";
 import { boardFolders } from "../../../board/workspaces/board-folders.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 
 const run = promisify(execFile);
-const never = new AbortController().signal;
 const MIB = 1024 * 1024;
 const SOME = randomBytes(2.5 * MIB); // more than one part
 
@@ -33,12 +33,14 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
       ...stage,
       folder,
       foldersOf,
-      attach: (taskId: string, name: string, bytes: Uint8Array, signal = never) =>
+      attach: (taskId: string, name: string, bytes: Uint8Array, signal = neverAborted) =>
         attachFile({ client, folders: foldersOf("one") }, taskId, { name, bytes }, signal),
       /** The files as another host finds them. */
       async locate(taskId: string, location = foldersOf("two")) {
-        const { attachments } = await store.show(taskId, never);
-        return [...(await locateAttachments({ store, folders: location }, attachments, never)).values()];
+        const { attachments } = await store.show(taskId, neverAborted);
+        return [
+          ...(await locateAttachments({ store, folders: location }, attachments, neverAborted)).values(),
+        ];
       },
       parts: async () =>
         Number((await lab.raw<{ count: string }>("select count(*) from attachment_part"))[0]?.count),
@@ -99,7 +101,7 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     expect(await lab.parts()).toBe(0);
     expect(await lab.locate(task.id)).toEqual([]);
     await lab.attach(task.id, "large", large);
-    expect(await lab.store.check(never)).toEqual([]);
+    expect(await lab.store.check(neverAborted)).toEqual([]);
   });
 
   test("a host's local copy is replaced if its content was changed, even if the size is the same", async () => {
@@ -138,12 +140,12 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     );
     expect(more.sort()).toEqual(["attachment-too-large", undefined]);
     expect(await lab.parts()).toBe(7);
-    await lab.operator.removeAttachment(kept[0].id, never);
+    await lab.operator.removeAttachment(kept[0].id, neverAborted);
     expect(await lab.parts()).toBe(4);
-    await lab.operator.archive(two.id, never);
-    await lab.operator.purge(two.id, never);
-    await lab.operator.archive(one.id, never);
-    await lab.operator.purge(one.id, never);
+    await lab.operator.archive(two.id, neverAborted);
+    await lab.operator.purge(two.id, neverAborted);
+    await lab.operator.archive(one.id, neverAborted);
+    await lab.operator.purge(one.id, neverAborted);
     expect(await lab.parts()).toBe(0);
   });
 

@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request } from "node:http";
 import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { never, openDockerLab } from "../../../../test/support/docker.ts";
+import { openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { createEngineSocket } from "./engine-socket.ts";
 
 const LONG = { timeout: 600_000 };
@@ -23,21 +24,21 @@ describeWith("docker", "the socket of the engine", (service) => {
 
   it("inspects a container like the client", LONG, async () => {
     const [described] = JSON.parse(await lab.docker("container", "inspect", id)) as object[];
-    expect(await socket.inspect("containers", id, never)).toEqual(described);
-    expect(await socket.inspect("containers", "no-such-container", never)).toBeNull();
+    expect(await socket.inspect("containers", id, neverAborted)).toEqual(described);
+    expect(await socket.inspect("containers", "no-such-container", neverAborted)).toBeNull();
   });
 
   it("inspects an image like the client", LONG, async () => {
     const [described] = JSON.parse(await lab.docker("image", "inspect", service.images.busybox)) as object[];
-    expect(await socket.inspect("images", service.images.busybox, never)).toEqual(described);
-    expect(await socket.inspect("images", "library/no-such-image:1", never)).toBeNull();
+    expect(await socket.inspect("images", service.images.busybox, neverAborted)).toEqual(described);
+    expect(await socket.inspect("images", "library/no-such-image:1", neverAborted)).toBeNull();
   });
 
   it("lists the containers that match all filters", LONG, async () => {
     const label = `label=hermes-profile-id=${lab.profileId}`;
-    expect(await socket.listContainerIds([label], never)).toEqual([id]);
-    expect(await socket.listContainerIds([label, `id=${id}`], never)).toEqual([id]);
-    expect(await socket.listContainerIds([label, "label=no-such-label"], never)).toEqual([]);
+    expect(await socket.listContainerIds([label], neverAborted)).toEqual([id]);
+    expect(await socket.listContainerIds([label, `id=${id}`], neverAborted)).toEqual([id]);
+    expect(await socket.listContainerIds([label, "label=no-such-label"], neverAborted)).toEqual([]);
   });
 
   it(
@@ -83,19 +84,19 @@ describeWith("docker", "the socket of the engine", (service) => {
   });
 
   it("detects a command that is about to start, and pauses a container without one", LONG, async () => {
-    expect(await socket.isStarting(id, never)).toBe(false);
+    expect(await socket.isStarting(id, neverAborted)).toBe(false);
     const creating = request({ socketPath: service.socket, method: "POST", path: `/containers/${id}/exec` });
     creating.setHeader("Content-Type", "application/json").end(JSON.stringify({ Cmd: ["sleep", "0.1"] }));
     const [answer] = (await once(creating, "response")) as [IncomingMessage];
     const { Id: exec } = JSON.parse(await text(answer)) as { Id: string };
-    expect(await socket.isStarting(id, never)).toBe(true);
+    expect(await socket.isStarting(id, neverAborted)).toBe(true);
     const started = request({ socketPath: service.socket, method: "POST", path: `/exec/${exec}/start` });
     started.setHeader("Content-Type", "application/json").end(JSON.stringify({ Detach: true }));
     await once(started, "response");
-    expect(await socket.isStarting(id, never)).toBe(false);
-    expect(await socket.pause(id, never)).toBe(true);
+    expect(await socket.isStarting(id, neverAborted)).toBe(false);
+    expect(await socket.pause(id, neverAborted)).toBe(true);
     expect(await lab.inspect(id, "{{.State.Status}}")).toBe("paused");
-    expect(await socket.pause(id, never)).toBe(false);
+    expect(await socket.pause(id, neverAborted)).toBe(false);
     await lab.docker("unpause", id);
   });
 
@@ -127,7 +128,7 @@ it("returns no answer for engines other than Docker, so that their client is use
   }).listen(path);
   await once(server, "listening");
   const socket = createEngineSocket(path);
-  expect(await socket.inspect("containers", "any", never)).toBeUndefined();
-  expect(await socket.listContainerIds([], never)).toBeUndefined();
+  expect(await socket.inspect("containers", "any", neverAborted)).toBeUndefined();
+  expect(await socket.listContainerIds([], neverAborted)).toBeUndefined();
   server.close();
 });

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { never } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { createEngine } from "./engine.ts";
 import { requireEngine } from "./require-engine.ts";
 
@@ -22,7 +22,7 @@ describe("requireEngine", () => {
       temp.file("client"),
       `[ -e ${first} ] || { touch ${first}; exec sleep 600; }\n${answer("24.0.1")}`,
     );
-    expect(await requireEngine(engine, never)).toEqual({ kind: "docker", version: "24.0.1" });
+    expect(await requireEngine(engine, neverAborted)).toEqual({ kind: "docker", version: "24.0.1" });
   });
 
   it("F70: an engine that hangs has its own error, with its output", async () => {
@@ -32,7 +32,7 @@ describe("requireEngine", () => {
       temp.file("client"),
       `echo >> ${calls}; echo still waiting >&2; exec sleep 600`,
     );
-    await expect(requireEngine(engine, never)).rejects.toMatchObject({
+    await expect(requireEngine(engine, neverAborted)).rejects.toMatchObject({
       code: "sandbox-unavailable",
       message: expect.stringMatching(/hangs.*still waiting/),
       hint: expect.stringContaining("Restart"),
@@ -45,7 +45,7 @@ describe("requireEngine", () => {
     const engine = await scripted(temp.file("client"), "echo no daemon here >&2; exit 1", {
       DOCKER_HOST: `unix://${temp.file("socket")}`,
     });
-    await expect(requireEngine(engine, never)).rejects.toMatchObject({
+    await expect(requireEngine(engine, neverAborted)).rejects.toMatchObject({
       message: expect.stringMatching(/cannot be reached.*no daemon here/),
       hint: expect.stringContaining("Start it"),
     });
@@ -54,7 +54,7 @@ describe("requireEngine", () => {
   it("F70: the error names the address of a remote engine", async () => {
     await using temp = await tempFolder();
     const engine = await scripted(temp.file("client"), "exit 1", { DOCKER_HOST: "ssh://me@far" });
-    await expect(requireEngine(engine, never)).rejects.toMatchObject({
+    await expect(requireEngine(engine, neverAborted)).rejects.toMatchObject({
       hint: expect.stringContaining("ssh://me@far"),
     });
   });
@@ -62,7 +62,7 @@ describe("requireEngine", () => {
   it.each(["18.09.1", "1.13.1", "19.02.0"])("refuses Docker %s as too old", async (version) => {
     await using temp = await tempFolder();
     const engine = await scripted(temp.file("client"), answer(version));
-    await expect(requireEngine(engine, never)).rejects.toMatchObject({
+    await expect(requireEngine(engine, neverAborted)).rejects.toMatchObject({
       message: expect.stringContaining(`too old: ${version}`),
       hint: expect.stringContaining("19.03"),
     });
@@ -71,26 +71,26 @@ describe("requireEngine", () => {
   it("recognises Podman by its answer", async () => {
     await using temp = await tempFolder();
     const engine = await scripted(temp.file("client"), `echo '{"Client":{"Version":"4.3.1"}}'`);
-    expect(await requireEngine(engine, never)).toEqual({ kind: "podman", version: "4.3.1" });
+    expect(await requireEngine(engine, neverAborted)).toEqual({ kind: "podman", version: "4.3.1" });
   });
 
   it("refuses a program that is not a container engine", async () => {
     await using temp = await tempFolder();
     const engine = await scripted(temp.file("client"), "echo hello");
-    await expect(requireEngine(engine, never)).rejects.toThrow("may not be a container engine");
+    await expect(requireEngine(engine, neverAborted)).rejects.toThrow("may not be a container engine");
   });
 });
 
 describeWith("docker", "requireEngine", ({ client, host, version }) => {
   it("returns the version of the real engine", async () => {
     const engine = createEngine(client, { ...process.env, DOCKER_HOST: host });
-    expect(await requireEngine(engine, never)).toEqual({ kind: "docker", version });
+    expect(await requireEngine(engine, neverAborted)).toEqual({ kind: "docker", version });
   });
 
   it("F70: throws when the socket does not exist", async () => {
     await using temp = await tempFolder();
     const engine = createEngine(client, { ...process.env, DOCKER_HOST: `unix://${temp.file("none")}` });
-    await expect(requireEngine(engine, never)).rejects.toMatchObject({
+    await expect(requireEngine(engine, neverAborted)).rejects.toMatchObject({
       code: "sandbox-unavailable",
       message: expect.stringContaining("cannot be reached"),
     });

@@ -2,15 +2,14 @@ import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { describeWith } from "../../../../test/support/services.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { createEngine } from "./engine.ts";
 import { parseEngineKind, requireMatchingEngine } from "./require-matching-engine.ts";
-
-const never = new AbortController().signal;
 
 async function check(binary: string, backend: "docker" | "podman"): Promise<string[]> {
   const notices: string[] = [];
   const reporter = { onNotice: (text: string) => void notices.push(text), onProgress: () => undefined };
-  await requireMatchingEngine(createEngine(binary, process.env), backend, reporter, never);
+  await requireMatchingEngine(createEngine(binary, process.env), backend, reporter, neverAborted);
   return notices;
 }
 

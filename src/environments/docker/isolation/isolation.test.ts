@@ -2,8 +2,9 @@ import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import type { TerminalOptions } from "../../options.ts";
 import { findContainer } from "../lifecycle/container.ts";
 import { ensureSandbox } from "../lifecycle/ensure-sandbox.ts";
@@ -13,12 +14,12 @@ const LONG = { timeout: 600_000 };
 
 describeWith("docker", "readIsolation", (service) => {
   async function isolation(lab: DockerLab, id: string) {
-    const container = await findContainer(lab.engine, id, never);
+    const container = await findContainer(lab.engine, id, neverAborted);
     if (container === undefined) throw new Error("the container does not exist");
-    return readIsolation(lab.engine, container, never);
+    return readIsolation(lab.engine, container, neverAborted);
   }
   async function createAndRead(lab: DockerLab, options: Partial<TerminalOptions>) {
-    const { id } = await ensureSandbox(lab.engine, await lab.spec(options), lab.reporter, never);
+    const { id } = await ensureSandbox(lab.engine, await lab.spec(options), lab.reporter, neverAborted);
     return { id, ...(await isolation(lab, id)) };
   }
 

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
-import { never, openDockerLab } from "../../../../test/support/docker.ts";
+import { openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { ensureSandbox } from "../lifecycle/ensure-sandbox.ts";
 import { findUse, listSandboxProcesses, parseTop } from "./sandbox-processes.ts";
 
@@ -56,10 +57,10 @@ describeWith("docker", "a lease on a sandbox", (service) => {
     timeout: 600_000,
   }, async () => {
     await using lab = await openDockerLab(service);
-    const { id } = await ensureSandbox(lab.engine, await lab.spec(), lab.reporter, never);
-    const isHeld = async () => (await findUse(lab.engine, id, never)).isHeld;
+    const { id } = await ensureSandbox(lab.engine, await lab.spec(), lab.reporter, neverAborted);
+    const isHeld = async () => (await findUse(lab.engine, id, neverAborted)).isHeld;
     expect(await isHeld()).toBe(false);
-    expect((await listSandboxProcesses(lab.engine, id, never))?.map(({ role }) => role)).toEqual([
+    expect((await listSandboxProcesses(lab.engine, id, neverAborted))?.map(({ role }) => role)).toEqual([
       "keeper",
       "keeper",
       "keeper",
@@ -73,7 +74,7 @@ describeWith("docker", "a lease on a sandbox", (service) => {
     });
     try {
       await vi.waitUntil(isHeld, { timeout: 150_000, interval: 100 });
-      const { holders } = await findUse(lab.engine, id, never);
+      const { holders } = await findUse(lab.engine, id, neverAborted);
       expect(holders).toEqual([{ pid: 4711, since: expect.any(Number) }]);
     } finally {
       client.kill("SIGKILL");
@@ -87,6 +88,10 @@ describeWith("docker", "a lease on a sandbox", (service) => {
 
   it("counts as held when the engine does not answer", async () => {
     await using lab = await openDockerLab(service);
-    expect(await findUse(lab.engine, "0".repeat(64), never)).toEqual({ isHeld: true, holders: [], jobs: [] });
+    expect(await findUse(lab.engine, "0".repeat(64), neverAborted)).toEqual({
+      isHeld: true,
+      holders: [],
+      jobs: [],
+    });
   });
 });

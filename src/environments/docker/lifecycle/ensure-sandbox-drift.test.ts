@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import type { TerminalOptions } from "../../options.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
@@ -9,7 +10,7 @@ const LONG = { timeout: 600_000 };
 
 describeWith("docker", "ensureSandbox with changed settings", (service) => {
   const ensure = (lab: DockerLab, spec: SandboxSpec, engine = lab.engine) =>
-    ensureSandbox(engine, spec, lab.reporter, never);
+    ensureSandbox(engine, spec, lab.reporter, neverAborted);
   /** A running sandbox, and a spec from later settings. */
   async function runningThen(lab: DockerLab, later: Partial<TerminalOptions>) {
     const first = await ensure(lab, await lab.spec());

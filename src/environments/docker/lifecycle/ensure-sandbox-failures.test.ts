@@ -1,8 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { loadManifests } from "../snapshots/snapshot-store.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
@@ -11,7 +12,7 @@ const LONG = { timeout: 600_000 };
 
 describeWith("docker", "ensureSandbox when something fails", (service) => {
   const ensure = (lab: DockerLab, spec: SandboxSpec, engine = lab.engine) =>
-    ensureSandbox(engine, spec, lab.reporter, never);
+    ensureSandbox(engine, spec, lab.reporter, neverAborted);
 
   it(
     "C11: a sandbox that cannot be started is an error, and keeps its name and its files",

@@ -2,10 +2,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { startChild, startChildren } from "../../../../test/support/child.ts";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import type { EnsureInput } from "../../../../test/support/docker-child.ts";
 import { scale } from "../../../../test/support/scale.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 
@@ -14,7 +15,7 @@ const LONG = { timeout: 600_000 };
 
 describeWith("docker", "ensureSandbox among other processes", (service) => {
   const ensure = (lab: DockerLab, spec: SandboxSpec, engine = lab.engine) =>
-    ensureSandbox(engine, spec, lab.reporter, never);
+    ensureSandbox(engine, spec, lab.reporter, neverAborted);
   const stateOf = (lab: DockerLab, id: string) => lab.inspect(id, "{{.State.Status}}");
 
   it(

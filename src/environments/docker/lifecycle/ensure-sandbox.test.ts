@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 
@@ -10,7 +11,7 @@ const LONG = { timeout: 600_000 };
 
 describeWith("docker", "ensureSandbox", (service) => {
   const ensure = (lab: DockerLab, spec: SandboxSpec, engine = lab.engine) =>
-    ensureSandbox(engine, spec, lab.reporter, never);
+    ensureSandbox(engine, spec, lab.reporter, neverAborted);
   const stateOf = (lab: DockerLab, id: string) => lab.inspect(id, "{{.State.Status}}");
 
   it("C1: creates one running container with all labels", LONG, async () => {

@@ -1,6 +1,7 @@
 import { expect, it, vi } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import type { TerminalOptions } from "../../options.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 
@@ -8,7 +9,7 @@ const LONG = { timeout: 600_000 };
 
 describeWith("docker", "the keeper", (service) => {
   async function run(lab: DockerLab, options: Partial<TerminalOptions>): Promise<string> {
-    return (await ensureSandbox(lab.engine, await lab.spec(options), lab.reporter, never)).id;
+    return (await ensureSandbox(lab.engine, await lab.spec(options), lab.reporter, neverAborted)).id;
   }
   const stateOf = (lab: DockerLab, id: string) => lab.inspect(id, "{{.State.Status}}");
   const processes = (lab: DockerLab, id: string) => lab.docker("top", id, "-eo", "pid,ppid,stat,comm");

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 import { listSandboxes, type SandboxQuery } from "./list-sandboxes.ts";
 
@@ -18,10 +19,10 @@ describeWith("docker", "listSandboxes", (service) => {
         specOf: async () => undefined,
         ...query,
       },
-      never,
+      neverAborted,
     );
   const create = async (lab: DockerLab, task: string) =>
-    (await ensureSandbox(lab.engine, await lab.spec({}, task), lab.reporter, never)).id;
+    (await ensureSandbox(lab.engine, await lab.spec({}, task), lab.reporter, neverAborted)).id;
 
   it("returns state, task, times, lease, drift and size of each of our sandboxes", LONG, async () => {
     await using lab = await openDockerLab(service);

@@ -1,8 +1,9 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import type { TerminalOptions } from "../../options.ts";
 import type { Engine } from "../engine/engine.ts";
 import { retryPendingRemovals } from "../reclaim/pending-removals.ts";
@@ -17,7 +18,7 @@ const OPT_OUT = { docker_persist_across_processes: false } satisfies Partial<Ter
 describeWith("docker", "releasing a sandbox", (service) => {
   async function create(lab: DockerLab, options: Partial<TerminalOptions> = {}) {
     const spec = await lab.spec(options);
-    return { spec, ...(await ensureSandbox(lab.engine, spec, lab.reporter, never)) };
+    return { spec, ...(await ensureSandbox(lab.engine, spec, lab.reporter, neverAborted)) };
   }
   const release = (
     lab: DockerLab,
@@ -27,7 +28,7 @@ describeWith("docker", "releasing a sandbox", (service) => {
     engine = lab.engine,
   ) => releaseSandbox(engine, id, spec, force, lab.reporter);
   const retry = (lab: DockerLab, { profileId = lab.profileId, engine = lab.engine, now = 2_000 } = {}) =>
-    retryPendingRemovals(lab.host.sandboxesFolder, engine, { profileId, now }, lab.reporter, never);
+    retryPendingRemovals(lab.host.sandboxesFolder, engine, { profileId, now }, lab.reporter, neverAborted);
   const recordOf = async (lab: DockerLab) =>
     JSON.parse(await readFile(join(lab.host.sandboxesFolder, "pending-removals.json"), "utf8")).removals;
   const unableToRemove = (lab: DockerLab): Promise<Engine> =>
@@ -85,7 +86,7 @@ describeWith("docker", "releasing a sandbox", (service) => {
     const { id } = await create(lab, { docker_extra_args: ["-v", "/anonymous"] });
     const volume = await lab.inspect(id, '{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}}{{end}}{{end}}');
     expect(volume).toMatch(/^[0-9a-f]{64}$/);
-    await removeSandbox(lab.engine, id, never);
+    await removeSandbox(lab.engine, id, neverAborted);
     await expect(lab.docker("volume", "inspect", volume)).rejects.toThrow();
   });
 
@@ -105,7 +106,7 @@ describeWith("docker", "releasing a sandbox", (service) => {
   it("succeeds for every process when several remove the same sandbox at once", LONG, async () => {
     await using lab = await openDockerLab(service);
     const { id } = await create(lab);
-    const outcomes = await Promise.all([1, 2, 3].map(() => removeSandbox(lab.engine, id, never)));
+    const outcomes = await Promise.all([1, 2, 3].map(() => removeSandbox(lab.engine, id, neverAborted)));
     expect(outcomes.filter(({ outcome }) => outcome === "failed")).toEqual([]);
     expect(await lab.containers()).toEqual([]);
   });

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { openDockerLab, testOptions } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { createEngine } from "../engine/engine.ts";
 import { ensureSandbox } from "../lifecycle/ensure-sandbox.ts";
 import { reclaimAtStart } from "./reclaim-at-start.ts";
 
-const never = new AbortController().signal;
 const HOUR_MS = 3_600_000;
 
 describeWith("docker", "reclaimAtStart", (service) => {
   async function abandoned() {
     const lab = await openDockerLab(service);
-    const { id } = await ensureSandbox(lab.engine, await lab.spec(), lab.reporter, never);
+    const { id } = await ensureSandbox(lab.engine, await lab.spec(), lab.reporter, neverAborted);
     await lab.docker("kill", id);
     const start = (now: number, overrides: Parameters<typeof testOptions>[1] = {}, engine = lab.engine) =>
       reclaimAtStart(
@@ -23,7 +23,7 @@ describeWith("docker", "reclaimAtStart", (service) => {
           reporter: lab.reporter,
           now,
         },
-        never,
+        neverAborted,
       );
     return { lab, start };
   }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../../test/support/docker.ts";
+import { type DockerLab, openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { readOwnIdentity, serialiseIdentity } from "../../../lib/process/process-identity.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { ensureSandbox } from "../lifecycle/ensure-sandbox.ts";
 import { deleteSandboxRecord, loadRecords } from "../lifecycle/sandbox-record.ts";
 import { replacedName } from "../spec/sandbox-names.ts";
@@ -13,7 +14,7 @@ const dayMs = DAY_SECONDS * 1_000;
 
 describeWith("docker", "reclaimSandboxes", (service) => {
   const create = async (lab: DockerLab, task = "default") =>
-    (await ensureSandbox(lab.engine, await lab.spec({}, task), lab.reporter, never)).id;
+    (await ensureSandbox(lab.engine, await lab.spec({}, task), lab.reporter, neverAborted)).id;
   const storeOf = ({ host, profileId }: DockerLab) => ({ sandboxesFolder: host.sandboxesFolder, profileId });
   async function createStopped(lab: DockerLab, task = "default") {
     const id = await create(lab, task);
@@ -47,7 +48,7 @@ describeWith("docker", "reclaimSandboxes", (service) => {
         now,
         ...rules,
       },
-      never,
+      neverAborted,
     );
     expect(problem).toBeUndefined();
     return rows;
@@ -171,9 +172,9 @@ describeWith("docker", "reclaimSandboxes", (service) => {
   it("removes sandboxes of processes that have provably exited at once, and no others", LONG, async () => {
     await using lab = await openDockerLab(service);
     const spec = await lab.spec({ docker_persist_across_processes: false });
-    const { id } = await ensureSandbox(lab.engine, spec, lab.reporter, never);
+    const { id } = await ensureSandbox(lab.engine, spec, lab.reporter, neverAborted);
     const labels = await labelsOf(lab, id);
-    const own = await readOwnIdentity(never);
+    const own = await readOwnIdentity(neverAborted);
     const dead = { ...own, startTime: "1" };
     const add = async (owner: string) =>
       lab.docker(
@@ -217,7 +218,7 @@ describeWith("docker", "reclaimSandboxes", (service) => {
       dryRun: false,
       now: 0,
     };
-    const report = await reclaimSandboxes(await lab.wrap("exit 1"), rules, never);
+    const report = await reclaimSandboxes(await lab.wrap("exit 1"), rules, neverAborted);
     expect(report).toEqual({ rows: [], problem: expect.stringContaining("cannot be reached") });
   });
 

@@ -1,8 +1,8 @@
 import { mkdir, readdir, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { never } from "../../../../test/support/docker.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { beginOperation, hasOperations, listOperations, removeIncompleteOperations } from "./operation.ts";
 
 const subject = { kind: "restore", task: "default", key: "p-1" } as const;
@@ -11,24 +11,25 @@ const MINUTE_MS = 60_000;
 test("an operation appears together with its record, so that an abandoned operation is never mistaken for a new one", async () => {
   await using folder = await tempFolder();
   const store = { sandboxesFolder: folder.path, profileId: "p" };
-  const first = await beginOperation(store, "first", subject, never);
+  const first = await beginOperation(store, "first", subject, neverAborted);
   const work = dirname(first.folder);
   const seen: string[][] = [];
   let isDone = false;
   const watching = (async () => {
     while (!isDone) for (const name of await readdir(work)) seen.push(await readdir(join(work, name)));
   })();
-  for (let count = 1; count <= 20; count++) await beginOperation(store, `next-${count}`, subject, never);
+  for (let count = 1; count <= 20; count++)
+    await beginOperation(store, `next-${count}`, subject, neverAborted);
   isDone = true;
   await watching;
   for (const names of seen) expect(names).toContain("operation.json");
-  expect(await listOperations(store, Date.now(), never)).toHaveLength(21);
+  expect(await listOperations(store, Date.now(), neverAborted)).toHaveLength(21);
 });
 
 test("the folder of a process that died while it started an operation is removed when it is old enough", async () => {
   await using folder = await tempFolder();
   const store = { sandboxesFolder: folder.path, profileId: "p" };
-  const operation = await beginOperation(store, "whole", subject, never);
+  const operation = await beginOperation(store, "whole", subject, neverAborted);
   const beginning = join(dirname(dirname(operation.folder)), "beginning");
   const left = join(beginning, "half");
   await mkdir(left);

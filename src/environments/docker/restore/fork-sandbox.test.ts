@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
-import { never } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { openSnapshotLab } from "../../../../test/support/snapshot-lab.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { findContainer } from "../lifecycle/container.ts";
 import { ensureSandbox } from "../lifecycle/ensure-sandbox.ts";
 import { reclaimSnapshots } from "../snapshots/reclaim-snapshots.ts";
@@ -19,14 +19,14 @@ describeWith("docker", "forkSandbox", (service) => {
     const source = await lab.spec();
     const copy = await lab.spec({}, "copy");
     await lab.sh(source, "echo a > /etc/mark; echo b > /workspace/mark; echo c > /tmp/mark; sleep 4711 &");
-    const forked = await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, never);
+    const forked = await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, neverAborted);
     expect(await lab.sh(copy, "cat /etc/mark /workspace/mark /tmp/mark")).toBe("a\nb\nc");
     await lab.sh(copy, "echo copy > /workspace/mark; echo copy > /etc/mark");
     expect(await lab.sh(source, "cat /etc/mark /workspace/mark")).toBe("a\nb");
     await expect.poll(() => lab.top(source.name)).toContain("sleep 4711");
     expect(await lab.top(copy.name)).not.toContain("sleep 4711");
     // A later process finds the fork by its task, and reports no drift.
-    const found = await ensureSandbox(lab.engine, await lab.spec({}, "copy"), lab.reporter, never);
+    const found = await ensureSandbox(lab.engine, await lab.spec({}, "copy"), lab.reporter, neverAborted);
     expect(found).toMatchObject({ id: forked.id, how: "attached", drift: [] });
     expect(lab.notices).toEqual([]);
   });
@@ -37,8 +37,8 @@ describeWith("docker", "forkSandbox", (service) => {
     await lab.sh(source, "true");
     const other = { docker_image: "another-image" };
     const copy = await lab.spec(other, "copy");
-    await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, never);
-    const container = await findContainer(lab.engine, copy.name, never);
+    await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, neverAborted);
+    const container = await findContainer(lab.engine, copy.name, neverAborted);
     if (container === undefined) throw new Error("the fork does not exist");
     expect(findDrift(container, copy)).toEqual([
       { field: "docker_image", had: service.images.busybox, wants: "another-image" },
@@ -46,10 +46,10 @@ describeWith("docker", "forkSandbox", (service) => {
     expect(findDrift(container, await lab.spec({}, "copy"))).toEqual([]);
 
     const rules = { ttlSeconds: 0, dryRun: false, now: Date.now() };
-    expect((await reclaimSnapshots(lab.engine, lab.store, rules, never)).rows).toEqual([]);
+    expect((await reclaimSnapshots(lab.engine, lab.store, rules, neverAborted)).rows).toEqual([]);
     expect(await lab.images()).toHaveLength(1);
     await lab.docker("rm", "-f", copy.name);
-    expect((await reclaimSnapshots(lab.engine, lab.store, rules, never)).rows).toMatchObject([
+    expect((await reclaimSnapshots(lab.engine, lab.store, rules, neverAborted)).rows).toMatchObject([
       { state: "image", action: "removed" },
     ]);
     expect(await lab.images()).toEqual([]);
@@ -60,7 +60,7 @@ describeWith("docker", "forkSandbox", (service) => {
     const source = await lab.spec();
     await lab.sh(source, "echo a > /workspace/mark");
     const fork = async (task: string) =>
-      forkSandbox(lab.engine, { sandbox: source }, await lab.spec({}, task), lab.options, never);
+      forkSandbox(lab.engine, { sandbox: source }, await lab.spec({}, task), lab.options, neverAborted);
     const [one, two, ...same] = await Promise.allSettled([
       fork("one"),
       fork("two"),
@@ -86,7 +86,7 @@ describeWith("docker", "forkSandbox", (service) => {
     await lab.docker("rm", "-f", copy.name);
     const source = await lab.spec();
     await lab.sh(source, "true");
-    await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, never);
+    await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, neverAborted);
     expect(await lab.sh(copy, "ls /workspace")).toBe("");
     expect(lab.notices).toEqual([expect.stringContaining("earlier sandbox")]);
   });
@@ -97,12 +97,14 @@ describeWith("docker", "forkSandbox", (service) => {
     const copy = await lab.spec({}, "copy");
     await lab.sh(source, "echo a > /workspace/mark");
     const engine = await lab.wrap('case "$1" in rename) echo "no" >&2; exit 1;; esac');
-    await expect(forkSandbox(engine, { sandbox: source }, copy, lab.options, never)).rejects.toMatchObject({
+    await expect(
+      forkSandbox(engine, { sandbox: source }, copy, lab.options, neverAborted),
+    ).rejects.toMatchObject({
       code: "sandbox-unavailable",
     });
     expect(await lab.containers()).toHaveLength(1);
     expect(await lab.images()).toEqual([]);
-    await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, never);
+    await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, neverAborted);
     expect(lab.notices).toEqual([]); // no earlier folders had to be moved aside
   });
 });
@@ -112,23 +114,26 @@ describeWith("docker", "restoreSandbox", (service) => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await lab.sh(spec, "echo old > /etc/mark; echo old > /workspace/mark");
-    const snapshot = await snapshotSandbox(lab.engine, spec, lab.options, never);
+    const snapshot = await snapshotSandbox(lab.engine, spec, lab.options, neverAborted);
     await lab.sh(spec, "echo new > /etc/mark; echo new > /workspace/mark");
     const options = { ...lab.options, force: false };
 
     const engine = await lab.wrap('case "$1" in create|run) echo "no" >&2; exit 1;; esac');
-    const { id } = await ensureSandbox(lab.engine, spec, lab.reporter, never);
-    await expect(restoreSandbox(engine, snapshot, spec, options, never)).rejects.toMatchObject({
+    const { id } = await ensureSandbox(lab.engine, spec, lab.reporter, neverAborted);
+    await expect(restoreSandbox(engine, snapshot, spec, options, neverAborted)).rejects.toMatchObject({
       code: "sandbox-unavailable",
     });
-    expect(await ensureSandbox(lab.engine, spec, lab.reporter, never)).toMatchObject({ id, how: "attached" });
+    expect(await ensureSandbox(lab.engine, spec, lab.reporter, neverAborted)).toMatchObject({
+      id,
+      how: "attached",
+    });
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("new\nnew");
     expect(await lab.containers()).toHaveLength(1);
 
-    const { before = "" } = await restoreSandbox(lab.engine, snapshot, spec, options, never);
+    const { before = "" } = await restoreSandbox(lab.engine, snapshot, spec, options, neverAborted);
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("old\nold");
     const kept = await requireSnapshot(lab.store, before);
-    await restoreSandbox(lab.engine, kept, spec, options, never);
+    await restoreSandbox(lab.engine, kept, spec, options, neverAborted);
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("new\nnew");
     expect(await lab.containers()).toHaveLength(1);
     expect(lab.notices).toEqual([]);

@@ -2,11 +2,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startChild } from "../../../../test/support/child.ts";
-import { never } from "../../../../test/support/docker.ts";
 import { scale } from "../../../../test/support/scale.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { openSnapshotLab, type SnapshotLab } from "../../../../test/support/snapshot-lab.ts";
 import { listNames } from "../../../lib/files/unless-missing.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { findContainer } from "../lifecycle/container.ts";
 import { beginOperation } from "../recovery/operation.ts";
 import { forkSandbox } from "../restore/fork-sandbox.ts";
@@ -62,15 +62,22 @@ describeWith("docker", "recovery after a killed process", (service) => {
         const spec = await lab.spec();
         await lab.sh(spec, "echo a > /workspace/mark");
         await killAt(lab, "snapshot", at, when);
-        expect(await listSnapshots(lab.engine, lab.store, never)).toEqual([]);
+        expect(await listSnapshots(lab.engine, lab.store, neverAborted)).toEqual([]);
         const now = Date.now();
-        const dry = await reclaimSnapshots(lab.engine, lab.store, { ...rules, dryRun: true, now }, never);
+        const dry = await reclaimSnapshots(
+          lab.engine,
+          lab.store,
+          { ...rules, dryRun: true, now },
+          neverAborted,
+        );
         expect(dry.rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
         expect(await work(lab)).toHaveLength(1);
         await expect
-          .poll(async () => (await findContainer(lab.engine, spec.name, never))?.state, { timeout: 150_000 })
+          .poll(async () => (await findContainer(lab.engine, spec.name, neverAborted))?.state, {
+            timeout: 150_000,
+          })
           .toBe("running");
-        const { rows } = await reclaimSnapshots(lab.engine, lab.store, { ...rules, now }, never);
+        const { rows } = await reclaimSnapshots(lab.engine, lab.store, { ...rules, now }, neverAborted);
         expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
         expect(await lab.images()).toEqual([]);
         expect(await work(lab)).toEqual([]);
@@ -83,9 +90,10 @@ describeWith("docker", "recovery after a killed process", (service) => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await lab.sh(spec, "true");
-    const found = await findContainer(lab.engine, spec.name, never);
-    const state = async () => (await findContainer(lab.engine, spec.name, never))?.state;
-    const recover = () => reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, never);
+    const found = await findContainer(lab.engine, spec.name, neverAborted);
+    const state = async () => (await findContainer(lab.engine, spec.name, neverAborted))?.state;
+    const recover = () =>
+      reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, neverAborted);
     const key = sandboxKey(spec.profileId, spec.task);
     for (const [id, frozen, after] of [
       ["by-person", undefined, "paused"],
@@ -95,7 +103,7 @@ describeWith("docker", "recovery after a killed process", (service) => {
         lab.store,
         id,
         { kind: "snapshot", task: spec.task, key },
-        never,
+        neverAborted,
       );
       await operation.note({ frozen });
       const record = join(operation.folder, "operation.json");
@@ -126,8 +134,13 @@ describeWith("docker", "recovery after a killed process", (service) => {
         const copy = await lab.spec({}, "copy");
         await lab.sh(source, "echo a > /workspace/mark; echo b > /tmp/mark");
         await killAt(lab, "fork", at, when);
-        expect(await findContainer(lab.engine, copy.name, never)).toBeUndefined();
-        const { rows } = await reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, never);
+        expect(await findContainer(lab.engine, copy.name, neverAborted)).toBeUndefined();
+        const { rows } = await reclaimSnapshots(
+          lab.engine,
+          lab.store,
+          { ...rules, now: Date.now() },
+          neverAborted,
+        );
         expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
         expect(await lab.containers()).toHaveLength(1);
         expect(await lab.images()).toEqual([]);
@@ -139,7 +152,7 @@ describeWith("docker", "recovery after a killed process", (service) => {
     it("G10: a fork succeeds after the killed forks", async () => {
       const lab = shared();
       const copy = await lab.spec({}, "copy");
-      await forkSandbox(lab.engine, { sandbox: await lab.spec() }, copy, lab.options, never);
+      await forkSandbox(lab.engine, { sandbox: await lab.spec() }, copy, lab.options, neverAborted);
       expect(await lab.sh(copy, "cat /workspace/mark /tmp/mark")).toBe("a\nb");
     });
   });
@@ -149,7 +162,7 @@ describeWith("docker", "recovery after a killed process", (service) => {
     const copy = await lab.spec({}, "copy");
     await lab.sh(await lab.spec(), "echo a > /etc/mark");
     await killAt(lab, "fork", "rename", "after");
-    await reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, never);
+    await reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, neverAborted);
     expect(await work(lab)).toEqual([]);
     expect(await lab.sh(copy, "cat /etc/mark")).toBe("a");
     expect(await lab.images()).toHaveLength(1);
@@ -161,7 +174,7 @@ describeWith("docker", "recovery after a killed process", (service) => {
       const lab = shared();
       const spec = await lab.spec();
       await lab.sh(spec, "echo old > /workspace/mark; echo old > /etc/mark");
-      await snapshotSandbox(lab.engine, spec, { ...lab.options, name: "kept" }, never);
+      await snapshotSandbox(lab.engine, spec, { ...lab.options, name: "kept" }, neverAborted);
       await lab.sh(spec, "echo new > /workspace/mark; echo new > /etc/mark");
     });
     it.each(
@@ -173,16 +186,21 @@ describeWith("docker", "recovery after a killed process", (service) => {
     )("G8: killed at %s (%s): gc restores the old sandbox of the task", async (at, when) => {
       const lab = shared();
       const spec = await lab.spec();
-      const listed = (await listSnapshots(lab.engine, lab.store, never)).length;
-      const had = (await findContainer(lab.engine, spec.name, never))?.id;
+      const listed = (await listSnapshots(lab.engine, lab.store, neverAborted)).length;
+      const had = (await findContainer(lab.engine, spec.name, neverAborted))?.id;
       await killAt(lab, "restore", at, when);
-      const { rows } = await reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, never);
+      const { rows } = await reclaimSnapshots(
+        lab.engine,
+        lab.store,
+        { ...rules, now: Date.now() },
+        neverAborted,
+      );
       expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
-      expect((await findContainer(lab.engine, spec.name, never))?.id).toBe(had);
+      expect((await findContainer(lab.engine, spec.name, neverAborted))?.id).toBe(had);
       expect(await lab.sh(spec, "cat /workspace/mark /etc/mark")).toBe("new\nnew");
       expect(await lab.containers()).toHaveLength(1);
       // The snapshot of the old sandbox is kept too.
-      expect(await listSnapshots(lab.engine, lab.store, never)).toHaveLength(listed + 1);
+      expect(await listSnapshots(lab.engine, lab.store, neverAborted)).toHaveLength(listed + 1);
     });
   });
 });
@@ -194,25 +212,31 @@ describeWith("docker", "pruneSnapshots", (service) => {
     await lab.sh(spec, "true");
     const now = Date.now();
     const take = (name: string, ageMs: number) =>
-      snapshotSandbox(lab.engine, spec, { ...lab.options, name, now: now - ageMs }, never);
+      snapshotSandbox(lab.engine, spec, { ...lab.options, name, now: now - ageMs }, neverAborted);
     const used = await take("used", 10 * DAY_MS);
     await take("old", 9 * DAY_MS);
     await take("newer", DAY_MS);
     await take("newest", 0);
-    await forkSandbox(lab.engine, { snapshot: used }, await lab.spec({}, "copy"), lab.options, never);
-    const names = async () => (await listSnapshots(lab.engine, lab.store, never)).map(({ name }) => name);
+    await forkSandbox(lab.engine, { snapshot: used }, await lab.spec({}, "copy"), lab.options, neverAborted);
+    const names = async () =>
+      (await listSnapshots(lab.engine, lab.store, neverAborted)).map(({ name }) => name);
 
     const dry = { olderThanMs: 7 * DAY_MS, dryRun: true, now };
-    const removed = (await pruneSnapshots(lab.engine, lab.store, dry, never)).filter(
+    const removed = (await pruneSnapshots(lab.engine, lab.store, dry, neverAborted)).filter(
       ({ action }) => action === "removed",
     );
     expect(removed.map(({ name }) => name)).toEqual(["old"]);
     expect(await names()).toEqual(["used", "old", "newer", "newest"]);
-    await reclaimSnapshots(lab.engine, lab.store, { ttlSeconds: 7 * 86_400, dryRun: false, now }, never);
+    await reclaimSnapshots(
+      lab.engine,
+      lab.store,
+      { ttlSeconds: 7 * 86_400, dryRun: false, now },
+      neverAborted,
+    );
     expect(await names()).toEqual(["used", "newer", "newest"]);
-    await pruneSnapshots(lab.engine, lab.store, { keep: 1, dryRun: false, now }, never);
+    await pruneSnapshots(lab.engine, lab.store, { keep: 1, dryRun: false, now }, neverAborted);
     expect(await names()).toEqual(["used", "newest"]);
-    await pruneSnapshots(lab.engine, lab.store, { all: true, dryRun: false, now }, never);
+    await pruneSnapshots(lab.engine, lab.store, { all: true, dryRun: false, now }, neverAborted);
     expect(await names()).toEqual(["used"]);
     expect(await lab.images()).toEqual([used.image]);
   });
@@ -223,14 +247,14 @@ describeWith("docker", "pruneSnapshots", (service) => {
     for (const one of [lab, other]) {
       const spec = await one.spec();
       await one.sh(spec, "true");
-      await snapshotSandbox(one.engine, spec, one.options, never);
+      await snapshotSandbox(one.engine, spec, one.options, neverAborted);
     }
     const [image = ""] = await lab.images();
     const own = `built-by-hand:${lab.profileId}`;
     await lab.docker("tag", image, own);
     try {
       const far = { ttlSeconds: 1, dryRun: false, now: Date.now() + DAY_MS };
-      const { rows } = await reclaimSnapshots(lab.engine, lab.store, far, never);
+      const { rows } = await reclaimSnapshots(lab.engine, lab.store, far, neverAborted);
       expect(rows).toMatchObject([{ state: "snapshot", action: "removed" }]);
       expect(await other.images()).toHaveLength(1);
       expect(await lab.docker("image", "inspect", "--format", "{{.RepoTags}}", own)).toBe(`[${own}]`);

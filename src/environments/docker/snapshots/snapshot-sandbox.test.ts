@@ -1,10 +1,10 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
-import { never } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { openSnapshotLab } from "../../../../test/support/snapshot-lab.ts";
 import { listNames } from "../../../lib/files/unless-missing.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { findContainer } from "../lifecycle/container.ts";
 import { ensureSandbox } from "../lifecycle/ensure-sandbox.ts";
 import { forkSandbox } from "../restore/fork-sandbox.ts";
@@ -25,14 +25,14 @@ describeWith("docker", "snapshotSandbox", (service) => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await lab.sh(spec, WRITE);
-    const taken = await snapshotSandbox(lab.engine, spec, { ...lab.options, name: "first" }, never);
+    const taken = await snapshotSandbox(lab.engine, spec, { ...lab.options, name: "first" }, neverAborted);
     const folder = snapshotFolder(lab.store, taken.id);
     expect(await readFile(join(folder, "workspace/w"), "utf8")).toBe("work\n");
     expect(await readlink(join(folder, "workspace/link"))).toBe("/etc/passwd");
     await lab.sh(spec, "echo later > /etc/mark; rm /workspace/w /root/h /tmp/t");
     const copy = await lab.spec({}, "copy");
     const snapshot = await requireSnapshot(lab.store, "first");
-    await forkSandbox(lab.engine, { snapshot }, copy, lab.options, never);
+    await forkSandbox(lab.engine, { snapshot }, copy, lab.options, neverAborted);
     expect(await lab.sh(copy, READ)).toBe(WRITTEN);
     expect(await lab.sh(spec, "cat /etc/mark; ls /workspace")).toBe("later\nlink");
     expect(lab.notices).toEqual([]);
@@ -43,10 +43,10 @@ describeWith("docker", "snapshotSandbox", (service) => {
     const memory = { container_persistent: false };
     const spec = await lab.spec(memory);
     await lab.sh(spec, WRITE);
-    const taken = await snapshotSandbox(lab.engine, spec, lab.options, never);
+    const taken = await snapshotSandbox(lab.engine, spec, lab.options, neverAborted);
     expect(taken).toMatchObject({ folders: [], archived: expect.arrayContaining(["/root", "/workspace"]) });
     const copy = await lab.spec(memory, "copy");
-    await forkSandbox(lab.engine, { snapshot: taken }, copy, lab.options, never);
+    await forkSandbox(lab.engine, { snapshot: taken }, copy, lab.options, neverAborted);
     expect(await lab.sh(copy, READ)).toBe(WRITTEN);
   });
 
@@ -58,7 +58,7 @@ describeWith("docker", "snapshotSandbox", (service) => {
       lab.engine,
       spec,
       { ...lab.options, name: "n" },
-      never,
+      neverAborted,
     );
     const labels = JSON.parse(
       await lab.docker("image", "inspect", "--format", "{{json .Config.Labels}}", image),
@@ -73,7 +73,7 @@ describeWith("docker", "snapshotSandbox", (service) => {
       "hermes-created-at": created_at,
     });
     const byHand = await lab.docker("create", "--entrypoint", "sh", image);
-    const found = await findContainer(lab.engine, byHand, never);
+    const found = await findContainer(lab.engine, byHand, neverAborted);
     expect(found && isOurs(found.labels)).toBe(false);
     await lab.docker("rm", byHand);
   });
@@ -85,9 +85,9 @@ describeWith("docker", "snapshotSandbox", (service) => {
       spec,
       "i=0; (while :; do i=$((i+1)); echo $i > /etc/count; echo $i > /workspace/count; done) &",
     );
-    const taken = await snapshotSandbox(lab.engine, spec, lab.options, never);
+    const taken = await snapshotSandbox(lab.engine, spec, lab.options, neverAborted);
     const copy = await lab.spec({}, "copy");
-    await forkSandbox(lab.engine, { snapshot: taken }, copy, lab.options, never);
+    await forkSandbox(lab.engine, { snapshot: taken }, copy, lab.options, neverAborted);
     const [system = "", work = ""] = (await lab.sh(copy, "cat /etc/count /workspace/count")).split("\n");
     // A file that was just truncated has no number yet.
     if (system !== "" && work !== "") expect(Math.abs(Number(system) - Number(work))).toBeLessThanOrEqual(1);
@@ -100,14 +100,14 @@ describeWith("docker", "snapshotSandbox", (service) => {
     const spec = await lab.spec();
     await lab.sh(spec, WRITE);
     const engine = await lab.wrap('case "$1" in commit) echo "no space left" >&2; exit 1;; esac');
-    await expect(snapshotSandbox(engine, spec, lab.options, never)).rejects.toMatchObject({
+    await expect(snapshotSandbox(engine, spec, lab.options, neverAborted)).rejects.toMatchObject({
       code: "sandbox-unavailable",
       message: expect.stringContaining("no space left"),
     });
-    expect(await listSnapshots(lab.engine, lab.store, never)).toEqual([]);
+    expect(await listSnapshots(lab.engine, lab.store, neverAborted)).toEqual([]);
     expect(await lab.images()).toEqual([]);
     expect(await listNames(join(snapshotsFolder(lab.store), "work"))).toEqual([]);
-    expect((await findContainer(lab.engine, spec.name, never))?.state).toBe("running");
+    expect((await findContainer(lab.engine, spec.name, neverAborted))?.state).toBe("running");
   });
 
   it("G8: prints a notice where the sandbox cannot be paused, and copies anyway", async () => {
@@ -115,19 +115,19 @@ describeWith("docker", "snapshotSandbox", (service) => {
     const spec = await lab.spec();
     await lab.sh(spec, WRITE);
     const engine = await lab.wrap('case "$1" in pause) echo "no freezer" >&2; exit 1;; esac');
-    await snapshotSandbox(engine, spec, lab.options, never);
+    await snapshotSandbox(engine, spec, lab.options, neverAborted);
     expect(lab.notices).toEqual([expect.stringContaining("no freezer")]);
   });
 
   it("G8: refuses a duplicate name, an invalid name, and a task without a sandbox", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
-    await ensureSandbox(lab.engine, spec, lab.reporter, never);
-    const take = (name: string) => snapshotSandbox(lab.engine, spec, { ...lab.options, name }, never);
+    await ensureSandbox(lab.engine, spec, lab.reporter, neverAborted);
+    const take = (name: string) => snapshotSandbox(lab.engine, spec, { ...lab.options, name }, neverAborted);
     await take("one");
     await expect(take("one")).rejects.toMatchObject({ code: "snapshot-exists" });
     await expect(take("../one")).rejects.toMatchObject({ code: "usage-wrong" });
-    const missing = snapshotSandbox(lab.engine, await lab.spec({}, "missing"), lab.options, never);
+    const missing = snapshotSandbox(lab.engine, await lab.spec({}, "missing"), lab.options, neverAborted);
     await expect(missing).rejects.toMatchObject({ code: "sandbox-unavailable" });
     await expect(requireSnapshot(lab.store, "ome")).rejects.toMatchObject({
       code: "snapshot-not-found",

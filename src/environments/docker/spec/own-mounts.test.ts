@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
-import { never, openDockerLab } from "../../../../test/support/docker.ts";
+import { openDockerLab } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
+import { neverAborted } from "../../../lib/time/never-aborted.ts";
 import { findOwnMounts } from "./own-mounts.ts";
 
 describeWith("docker", "findOwnMounts", (service) => {
@@ -14,7 +15,7 @@ describeWith("docker", "findOwnMounts", (service) => {
     const id = await lab.docker("create", "--label", label, "--mount", mount, service.images.busybox, "true");
     const mountInfo = `${lab.folder}/mountinfo`;
     await writeFile(mountInfo, `1 2 8:1 /x/containers/${id}/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n`);
-    expect(await findOwnMounts(lab.engine, never, mountInfo)).toEqual([
+    expect(await findOwnMounts(lab.engine, neverAborted, mountInfo)).toEqual([
       { source: lab.host.cwd, destination: "/data" },
     ]);
   });
@@ -28,7 +29,7 @@ describeWith("docker", "findOwnMounts", (service) => {
       mountInfo,
       `1 2 8:1 /x/${"ab".repeat(32)}/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n`,
     );
-    expect(await findOwnMounts(lab.engine, never, mountInfo)).toBeUndefined();
-    expect(await findOwnMounts(lab.engine, never, `${lab.folder}/none`)).toBeUndefined();
+    expect(await findOwnMounts(lab.engine, neverAborted, mountInfo)).toBeUndefined();
+    expect(await findOwnMounts(lab.engine, neverAborted, `${lab.folder}/none`)).toBeUndefined();
   });
 });

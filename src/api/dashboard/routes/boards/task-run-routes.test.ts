@@ -13,6 +13,7 @@ import {
   turnStart,
 } from "../../../../../test/support/session-fixtures.ts";
 import { renderCommentNote } from "../../../../board/worker/worker-messages.ts";
+import { neverAborted } from "../../../../lib/time/never-aborted.ts";
 import { cardsAnswerSchema } from "../../../contract/boards.ts";
 import { shownSessionSchema } from "../../../contract/sessions.ts";
 import type { RunLogPiece } from "../../../contract/tasks.ts";
@@ -26,16 +27,14 @@ import {
 } from "../../../contract/tasks.ts";
 import { createRunLogSource } from "../../../live/sources/logs.ts";
 
-const never = new AbortController().signal;
-
 /** A home with a task that a worker has claimed, whose log has 3,000 lines. */
 async function openWithRun() {
   const home = await openDashboardHome();
   const json = { title: "Fix", assignee: "coder" };
   const { task } = await home.ask(createdTaskSchema, "POST", "boards/default/tasks", { json });
-  const board = await home.data.boards.open("default", never);
+  const board = await home.data.boards.open("default", neverAborted);
   const system = board.store.as({ kind: "system", name: "dispatcher" });
-  const { claimed } = await system.claim({ ...CLAIM, wanted: [task.id] }, never);
+  const { claimed } = await system.claim({ ...CLAIM, wanted: [task.id] }, neverAborted);
   const run = claimed[0]?.run.id ?? 0;
   const token = claimed[0]?.token ?? "";
   const log = board.logPath(task.id, run);
@@ -71,7 +70,7 @@ test("new lines of a run are published as they are written, and its end", async 
     publish: (name: string, data: unknown) => void (name === "run-line" && pieces.push(data as RunLogPiece)),
     fail: (error: unknown) => expect.unreachable(String(error)),
   };
-  await using _source = await createRunLogSource(home.data.boards).open(`default/${run}`, sink, never);
+  await using _source = await createRunLogSource(home.data.boards).open(`default/${run}`, sink, neverAborted);
   const { size } = await home.ask(runLogSchema, "GET", `boards/default/tasks/${task.id}/runs/${run}/log`);
   await appendFile(log, "one\n");
   await appendFile(log, "two\n");
@@ -84,10 +83,10 @@ test("new lines of a run are published as they are written, and its end", async 
     isRunning: true,
   });
   await appendFile(log, "three\n");
-  await board.client.release(task.id, "", never);
+  await board.client.release(task.id, "", neverAborted);
   await expect.poll(() => pieces.at(-1)?.isRunning, { timeout: 10_000 }).toBe(false);
   expect(pieces.map(({ text }) => text).join("")).toBe("one\ntwo\nthree\n");
-  await expect(createRunLogSource(home.data.boards).open("default/99", sink, never)).rejects.toThrow(
+  await expect(createRunLogSource(home.data.boards).open("default/99", sink, neverAborted)).rejects.toThrow(
     /no run/,
   );
 });
@@ -151,9 +150,9 @@ test("a running card has the last call of its agent, and a comment the time when
   const sessions = await home.data.profiles.sessions("coder");
   const draft = sessions.createSession({ ...NEW_SESSION, source: "kanban" });
   const worker = board.store.as({ kind: "run", profile: "coder", taskId: task.id, runId: run, token });
-  await worker.describeRun({ sessionId: draft.id, inputTokens: 5, costMicros: 250_000 }, never);
-  const comment = await board.client.comment(task.id, "Use PostgreSQL.", never);
-  const later = await board.client.comment(task.id, "And soon.", never);
+  await worker.describeRun({ sessionId: draft.id, inputTokens: 5, costMicros: 250_000 }, neverAborted);
+  const comment = await board.client.comment(task.id, "Use PostgreSQL.", neverAborted);
+  const later = await board.client.comment(task.id, "And soon.", neverAborted);
   const note = { type: "text", text: renderCommentNote(comment) } as const;
   await recordAll(sessions, draft, [
     turnStart("t1", "work"),

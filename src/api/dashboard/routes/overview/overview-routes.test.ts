@@ -11,13 +11,13 @@ import {
 } from "../../../../../test/support/session-fixtures.ts";
 import type { NewApproval } from "../../../../approvals/approval.ts";
 import { readOwnIdentity } from "../../../../lib/process/process-identity.ts";
+import { neverAborted } from "../../../../lib/time/never-aborted.ts";
 import { approvalSchema, approvalsAnswerSchema } from "../../../contract/approvals.ts";
 import { healthAnswerSchema, profilesAnswerSchema } from "../../../contract/health.ts";
 import { overviewAnswerSchema } from "../../../contract/overview.ts";
 import { createdTaskSchema } from "../../../contract/tasks.ts";
 import { localDays } from "./spending.ts";
 
-const never = new AbortController().signal;
 const overview = (home: DashboardHome) => home.ask(overviewAnswerSchema, "GET", "overview");
 
 async function create(home: DashboardHome, title: string) {
@@ -44,7 +44,7 @@ async function ask(home: DashboardHome, profile: string, more: Partial<NewApprov
     ...{ summary: "git push", details: { always: { rule: "terminal(git push)", words: "git push" } } },
     ...more,
   };
-  return await store.approvals.ask(question, await readOwnIdentity(never), never);
+  return await store.approvals.ask(question, await readOwnIdentity(neverAborted), neverAborted);
 }
 
 test("the overview of a fresh home has no needs, and shows the missing first steps", async () => {
