@@ -40,7 +40,7 @@ export interface ExportOptions {
   /** For other users and hosts: omits data that is only valid on this host. */
   readonly portable?: boolean;
   /** Awaited between pages, so that written lines do not accumulate in memory. */
-  readonly drained?: () => Promise<void>;
+  readonly betweenPages?: () => Promise<void>;
 }
 
 export interface ImportSource {
@@ -121,11 +121,11 @@ export class BoardStore implements AsyncDisposable {
 
   /** Passes the whole board to `write` as lines, read from one snapshot. */
   export(
-    { drained, ...options }: ExportOptions,
+    { betweenPages, ...options }: ExportOptions,
     write: (line: string) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    return this.#database.read(() => exportLines(options, write), signal, drained);
+    return this.#database.read(() => exportLines(options, write), signal, betweenPages);
   }
 
   /** Imports the lines of `export` into this empty board in one transaction; returns the number of rows. */

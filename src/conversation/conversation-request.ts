@@ -74,7 +74,7 @@ export interface ConversationRequest {
   readonly task?: string | undefined;
   readonly choice: SessionChoice;
   /** What a new session starts with: exchanges that took place elsewhere. */
-  readonly earlier?: readonly Exchange[] | undefined;
+  readonly earlierExchanges?: readonly Exchange[] | undefined;
   readonly model: RouteRequest;
   /** Settings given for this run only; these also apply to a resumed session. */
   readonly overrides: RunOverrides;

@@ -31,7 +31,7 @@ export interface ConversationParts {
   /** False for a new session, which is stored together with its first message. */
   readonly isStored: boolean;
   /** What a new session starts with: exchanges that took place elsewhere. */
-  readonly earlier: readonly Exchange[];
+  readonly earlierExchanges: readonly Exchange[];
   readonly identity: ProcessIdentity;
   readonly model: FailoverModel;
   /** Stored with the session once this model has answered; undefined if the session already has this model. */
@@ -101,7 +101,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   let hasAnswered = false;
   let storedShell: string | undefined;
 
-  async function* say(
+  async function* answerMessage(
     message: UserMessage,
     requested: TurnLimits,
     signal: AbortSignal,
@@ -118,8 +118,8 @@ export function createConversation(parts: ConversationParts): Conversation {
       identity,
       signal,
     );
-    if (!isStored && parts.earlier.length > 0) {
-      for (const event of eventsOf(parts.earlier, session)) await turn.record(event, turn.lost);
+    if (!isStored && parts.earlierExchanges.length > 0) {
+      for (const event of eventsOf(parts.earlierExchanges, session)) await turn.record(event, turn.lost);
       isStored = true;
     }
     const turnEnd = new AbortController();
@@ -242,7 +242,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   return {
     sessionId: session.id,
     failure: () => failure,
-    say,
+    say: answerMessage,
     undoLastTurn,
     steer: (text) => void steers.push(text),
     takeUnseenSteers: () => steers.splice(0),

@@ -8,7 +8,7 @@ export interface Reporter {
   onProgress(text: string): void;
 }
 
-export interface LentFiles {
+export interface TemporaryFiles {
   /** A plain word that is unique among the lenders of one environment. */
   readonly owner: string;
   list(signal: AbortSignal): Promise<Offer>;
@@ -27,14 +27,14 @@ export interface EnvironmentFacts {
   readonly cwd: string;
   readonly reporter: Reporter;
   /** Files that are copied to an environment that cannot mount them, and removed from it when it is closed. */
-  readonly lent?: LentFiles | undefined;
+  readonly temporaryFiles?: TemporaryFiles | undefined;
 }
 
 export interface EnvironmentRequest extends EnvironmentFacts {
   /** Callers that share an environment pass the same name. */
   readonly task: string;
   /** A command follows immediately: its shell may be started before the sandbox has been inspected. */
-  readonly runsAtOnce?: boolean;
+  readonly runsCommandAtOnce?: boolean;
   /** Called when the environment is closed: whether its sandbox may be removed too, unless another process uses it. */
   mayRemove?(): boolean;
 }

@@ -79,7 +79,7 @@ export interface Environment extends AsyncDisposable {
   warm(signal: AbortSignal): Promise<void>;
   /** Resolves however the command ends. Rejects only if the command could not be started or `signal` was already aborted. */
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
-  readonly busy: number;
+  readonly runningCommands: number;
   /**
    * This machine outside the local sandbox; absent without one. It runs commands that the user has allowed to leave the
    * sandbox, and our own programs that inspect processes. Disposed with this environment.

@@ -118,7 +118,7 @@ export function profileNamesContract(openLab: () => Promise<BoardLab>): void {
         const { id } = await stage.add(`task ${round}`, { assignee: name });
         const next = `worker-${round}`;
         const [{ claimed }, refused] = await Promise.all([
-          claimer.claim({ ...CLAIM, wanted: [id] }, neverAborted),
+          claimer.claim({ ...CLAIM, taskIds: [id] }, neverAborted),
           codeOf(stage.operator.renameProfile(name, next, neverAborted)),
         ]);
         if (refused === undefined) name = next;

@@ -131,7 +131,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
           delegate.link(task.id, own.id, neverAborted),
           agent.complete(task.id, {}, neverAborted),
           agent.archive(task.id, neverAborted),
-          agent.claim({ wanted: [own.id], from: "ready", leaseMs: 1, hostId: "h" }, neverAborted),
+          agent.claim({ taskIds: [own.id], from: "ready", leaseMs: 1, hostId: "h" }, neverAborted),
           agent.pause(true, neverAborted),
           worker.archive(own.id, neverAborted),
           worker.hold(own.id, false, neverAborted),

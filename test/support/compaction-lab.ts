@@ -142,7 +142,7 @@ export async function openCompactionLab(
     store,
     session,
     isStored: stored !== undefined,
-    earlier: [],
+    earlierExchanges: [],
     identity: await readOwnIdentity(neverAborted),
     model: {
       ...model,

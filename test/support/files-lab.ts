@@ -60,7 +60,7 @@ export function changed(
     openSession: () => environment.openSession(),
     run: (request, signal) => environment.run(change(request), signal),
     warm: async () => undefined,
-    busy: 0,
+    runningCommands: 0,
     [Symbol.asyncDispose]: async () => undefined,
   };
 }

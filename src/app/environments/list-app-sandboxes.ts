@@ -16,7 +16,7 @@ export async function listAppSandboxes(app: App, signal: AbortSignal): Promise<r
   const query = {
     profile,
     stores: await listKnownProfiles(app, app.profile.root),
-    keep: keepRules(request.options),
+    keepRules: keepRules(request.options),
     withSize: false,
     specOf: async (task: string, owner: string) =>
       owner === profile.id ? (await createDockerRequest({ ...request, task }, signal)).spec : undefined,

@@ -34,8 +34,8 @@ export async function openNotifyingEnvironment(
       if (result.ended === "exited") for (const notice of result.notices) request.reporter.onNotice(notice);
       return result;
     },
-    get busy() {
-      return environment.busy;
+    get runningCommands() {
+      return environment.runningCommands;
     },
     outside: environment.outside,
     explainRefusal: environment.explainRefusal,

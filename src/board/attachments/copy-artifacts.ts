@@ -15,7 +15,7 @@ const MAX_ARTIFACTS = 50;
 export interface WorkspacePaths {
   readonly path: string;
   /** The path inside the worker's environment, if it differs. */
-  readonly seenAs?: string | undefined;
+  readonly pathForWorker?: string | undefined;
 }
 
 export interface ArtifactParts extends AttachmentSource {
@@ -64,9 +64,10 @@ async function rootOf({ path }: WorkspacePaths): Promise<string> {
   }
 }
 
-function resolveArtifact(declared: string, { path, seenAs }: WorkspacePaths): string {
+function resolveArtifact(declared: string, { path, pathForWorker }: WorkspacePaths): string {
   if (declared.includes("\0")) throw refused("A path contains a null byte.");
-  if (seenAs !== undefined && isInside(seenAs, declared)) return resolve(path, relative(seenAs, declared));
+  if (pathForWorker !== undefined && isInside(pathForWorker, declared))
+    return resolve(path, relative(pathForWorker, declared));
   return isAbsolute(declared) ? resolve(declared) : resolve(path, declared);
 }
 

@@ -264,7 +264,7 @@ test("a worker in a sandbox uses the paths that it sees", async () => {
   await using lab = await openLab();
   const claimed = await lab.claim((await lab.add("own")).id);
   const { path } = await prepareWorkspace(claimed.task, lab.location, neverAborted);
-  const workspace = { path, seenAs: "/workspace" };
+  const workspace = { path, pathForWorker: "/workspace" };
   const call = lab.callToolsAs(runCaller(claimed.task, claimed.run, claimed.token), { workspace });
   await writeFile(join(path, "a.txt"), "x");
   expect(await call("kanban_attach", { path: "/workspace/a.txt" })).toMatchObject({

@@ -23,7 +23,7 @@ export function createShow({ store, caller, workspace, attachments, taskOf }: Bo
       const id = taskOf(task_id);
       const shown = await store.show(id, signal);
       const isOwn = caller.kind === "run" && caller.taskId === id;
-      const folder = isOwn ? (workspace?.seenAs ?? workspace?.path) : undefined;
+      const folder = isOwn ? (workspace?.pathForWorker ?? workspace?.path) : undefined;
       const context = await store.context(id, signal);
       const files = await locateAttachments({ store, folders: attachments }, attachmentsIn(context), signal);
       return {

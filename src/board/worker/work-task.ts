@@ -25,11 +25,11 @@ export interface Work {
   readonly message: UserMessage;
   readonly limits: TurnLimits;
   /** How many times a model that stops without a result is reminded. */
-  readonly nudges: number;
+  readonly maxReminders: number;
   /** The id of the newest comment in the message. */
   readonly seenComment: number;
   /** Displays each event in the log of the run. */
-  show(event: AgentEvent): void;
+  logEvent(event: AgentEvent): void;
 }
 
 const BEAT_MS = 60_000;
@@ -71,7 +71,7 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
     let running = 0;
     let requests = 0;
     for await (const event of conversation.say(message, limits, stop)) {
-      work.show(event);
+      work.logEvent(event);
       if (event.type === "turn-end") end = event;
       if (event.type === "approval-asked" && outcome === undefined) {
         // The question may wait for days, so the worker does not wait for the answer.
@@ -102,7 +102,7 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
 
   try {
     let message = work.message;
-    for (let nudges = work.nudges; ; nudges--) {
+    for (let nudges = work.maxReminders; ; nudges--) {
       const end = await turn(message);
       if (signal.aborted) return WORKER_EXIT_CODES.terminated;
       const fresh = await pollTask();

@@ -321,10 +321,16 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     },
     signal,
   );
-  function showRecap({ stored, past, pastTotals: { turns }, cutOff }: OpenConversation): void {
-    if (stored === undefined) return;
-    const { title, cwd, activeAt } = stored;
-    const request = { past, turns, title, folder: cwd.replace(homedir(), "~"), ageMs: Date.now() - activeAt };
+  function showRecap({ storedSession, pastMessages, pastTotals: { turns }, cutOff }: OpenConversation): void {
+    if (storedSession === undefined) return;
+    const { title, cwd, activeAt } = storedSession;
+    const request = {
+      pastMessages,
+      turns,
+      title,
+      folder: cwd.replace(homedir(), "~"),
+      ageMs: Date.now() - activeAt,
+    };
     control.print([...recap(request, window.columns()), ""]);
     if (cutOff !== undefined) dispatch({ type: "cut-off", calls: cutOff });
   }
@@ -353,7 +359,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   } finally {
     jobWatch?.[Symbol.dispose]();
     opened.stop();
-    await sendQueue.idle();
+    await sendQueue.waitUntilIdle();
     await keeper.flush();
     window[Symbol.dispose]();
     eventLog?.[Symbol.dispose]();
@@ -392,8 +398,8 @@ function namesSecret(text: string): boolean {
   return configKeys().some((row) => row.secret && row.key === key);
 }
 
-function answersOf({ past }: OpenConversation): string[] {
-  return past.flatMap((message) => {
+function answersOf({ pastMessages }: OpenConversation): string[] {
+  return pastMessages.flatMap((message) => {
     const text = message.role === "assistant" ? textOf(message) : "";
     return text.trim() === "" ? [] : [text];
   });

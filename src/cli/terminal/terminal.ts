@@ -17,7 +17,7 @@ export interface Terminal {
   /** A piece of a result, without an end of line. */
   write(text: string): void;
   /** Waits until the reader has consumed the results, so that long ones do not accumulate in memory. */
-  drained(signal: AbortSignal): Promise<void>;
+  waitForReader(signal: AbortSignal): Promise<void>;
   /** Writes a screen made of our own text only. No other method passes escape sequences to a terminal. */
   draw(text: string): void;
   /** Notices, warnings, progress, errors. */
@@ -76,7 +76,7 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
       half = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? "";
       write(stdout, half === "" ? whole : whole.slice(0, -1));
     },
-    async drained(signal) {
+    async waitForReader(signal) {
       await new Promise(setImmediate); // lets signal handlers run
       if (stdout.writableNeedDrain) await once(stdout, "drain", { signal });
     },

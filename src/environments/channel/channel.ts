@@ -12,7 +12,7 @@ import { type RunningShell, type ShellCommand, startShell } from "./start-shell.
 /** How to start a shell in the environment: the only part of a channel that depends on the kind of environment. */
 export interface Transport extends ShellCommand {
   /** A shell that was started early and waits for its first line. */
-  readonly started?: RunningShell | undefined;
+  readonly startedShell?: RunningShell | undefined;
   /** A snippet that runs once before the first command, for example to source init files. Its output is dropped. */
   readonly prelude?: string;
   /** How long the prelude may take. */
@@ -59,7 +59,7 @@ const CLOSE_LEAKED_TIMEOUT_MS = 200;
 /** Starts a shell and sends it the driver; rejects with the transport's error message on failure. */
 export async function openChannel(transport: Transport, signal: AbortSignal): Promise<Channel> {
   signal.throwIfAborted();
-  const channel = createChannel(transport.started ?? startShell(transport), transport.argv[0]);
+  const channel = createChannel(transport.startedShell ?? startShell(transport), transport.argv[0]);
   const { prelude = "", preludeMs = OPEN_TIMEOUT_MS } = transport;
   const openMs = prelude === "" ? OPEN_TIMEOUT_MS : preludeMs;
   using deadline = openDeadline(signal, openMs);
@@ -275,7 +275,7 @@ function createChannel(child: RunningShell, program: string) {
       return shell;
     },
     /** False if the shell is busy or spent, if it has exited, or if a leftover process of an earlier command holds its output. */
-    get usable() {
+    get isUsable() {
       return isUsable();
     },
     /** A leftover process of an earlier command still has the output open. */

@@ -14,7 +14,7 @@ export async function openInputGuard(pool: ChannelPool, mark: string, signal: Ab
   channel.guard(mark, root);
 
   async function current(callSignal: AbortSignal): Promise<Channel> {
-    if (channel.usable) return channel;
+    if (channel.isUsable) return channel;
     const next = await pool.acquire(callSignal);
     pool.release(isClosed ? next : channel);
     if (isClosed) return channel;

@@ -61,7 +61,7 @@ interface Session extends ShellSession {
   /** The initial state of the shell that produced `state`. */
   base: ShellState | undefined;
   /** The initial state of the session, until a command has produced a state. */
-  readonly saved: SavedShell | undefined;
+  readonly savedShell: SavedShell | undefined;
 }
 
 /** The abort reason after a command; a single instance, because an error with a stack for each command is expensive. */
@@ -194,12 +194,12 @@ export function createShell(adapter: ShellAdapter): Environment {
   ): ChannelCommand {
     const variables = { ...adapter.variables?.(), ...request.variables };
     const exports = Object.entries(variables).map(([name, value]) => `export ${name}=${quoteWord(value)}\n`);
-    const state = session.state ?? (session.saved && restoreShell(channel.base, session.saved));
+    const state = session.state ?? (session.savedShell && restoreShell(channel.base, session.savedShell));
     const restore = state ? formatStateDifference(channel.base, state, session.previousCwd) : "";
     return {
       ...own,
       mergeStderr: request.mergeStderr ?? false,
-      drop: Object.keys(variables),
+      unsavedVariables: Object.keys(variables),
       cwd: request.workdir ?? session.cwd ?? adapter.cwd,
       setup: restore + exports.join(""),
       command: request.command,
@@ -240,21 +240,21 @@ export function createShell(adapter: ShellAdapter): Environment {
     return { ...result, ended: "exited", exitCode, badWorkdir, cwd, notices: takeNotices() };
   }
 
-  function openSession(saved?: SavedShell): Session {
+  function openSession(savedShell?: SavedShell): Session {
     let last: (ShellToSave & { readonly result: SavedShell }) | undefined;
     const session: Session = {
-      cwd: saved?.cwd,
-      previousCwd: saved?.previousCwd,
+      cwd: savedShell?.cwd,
+      previousCwd: savedShell?.previousCwd,
       state: undefined,
       base: undefined,
       dump: undefined,
-      saved,
+      savedShell,
       save(redact) {
         const { base, state, previousCwd } = session;
-        if (state === undefined || base === undefined) return saved;
+        if (state === undefined || base === undefined) return savedShell;
         const isKnown = last?.base === base && last.state === state && last.previousCwd === previousCwd;
         if (last === undefined || !isKnown) {
-          const shell = { base, state, previousCwd, given: adapter.variables?.() ?? {} };
+          const shell = { base, state, previousCwd, injectedVariables: adapter.variables?.() ?? {} };
           last = { ...shell, result: saveShell(shell, redact) };
         }
         return last.result;
@@ -272,7 +272,7 @@ export function createShell(adapter: ShellAdapter): Environment {
       const noop = { command: ":", session: openSession(), onOutput: () => undefined };
       await run({ ...noop, timeoutMs: WARM_TIMEOUT_MS }, signal);
     },
-    get busy() {
+    get runningCommands() {
       return pool.busy;
     },
     async [Symbol.asyncDispose]() {

@@ -20,7 +20,7 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
   const query: SandboxQuery = {
     profile: { name: "tester", id: profileId },
     stores: [],
-    keep: { lifetimeSeconds: 300, stoppedTtlSeconds: 0 },
+    keepRules: { lifetimeSeconds: 300, stoppedTtlSeconds: 0 },
     withSize: false,
     specOf: async () => undefined,
   };

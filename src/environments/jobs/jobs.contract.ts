@@ -512,9 +512,9 @@ export function jobsContract(traits: JobsTraits): void {
         workdir: "/tmp",
       } as const;
       const again = await jobs.start("sleep 600", options, neverAborted);
-      expect(again).toMatchObject({ kind: "started", alike: [{ id: first.id }] });
+      expect(again).toMatchObject({ kind: "started", sameCommandJobs: [{ id: first.id }] });
       for (const { id } of await jobs.list(neverAborted)) await jobs.kill(id, neverAborted);
-      expect(await jobs.start("sleep 600", options, neverAborted)).toMatchObject({ alike: [] });
+      expect(await jobs.start("sleep 600", options, neverAborted)).toMatchObject({ sameCommandJobs: [] });
       await jobs.sweep("b", "session", neverAborted);
     });
 

@@ -234,7 +234,7 @@ async function startInBackground(
   if (started.kind === "failed-start") return refuseCommand({ error: started.message, status: "error" });
   const { job, notes } = started;
   // Jobs of other sessions stay hidden, even if they run the same command.
-  const alike = started.alike.filter(({ owner }) => owner === parts.owner);
+  const alike = started.sameCommandJobs.filter(({ owner }) => owner === parts.owner);
   return okJson({
     session_id: job.id,
     pid: job.process?.pid,

@@ -178,7 +178,7 @@ async function readyReason(
   signal: AbortSignal,
 ): Promise<Reason> {
   const { id, seq } = task;
-  const running = (counter: string): number => eligible.running.get(counter) ?? 0;
+  const countRunning = (counter: string): number => eligible.running.get(counter) ?? 0;
   const profile = task.assignee ?? policy.defaultAssignee;
   const assign = `hermes kanban assign ${seq} PROFILE`;
   if (profile === undefined) return ["unassigned", "It has no assignee.", assign];
@@ -202,13 +202,13 @@ async function readyReason(
   if (branch !== undefined) return branchReason(branch);
   const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(signal);
   const { maxSpawn = Infinity, maxInProgress = Infinity } = policy;
-  const onHost = running(`running/host/${host.id}`) + elsewhere;
+  const onHost = countRunning(`running/host/${host.id}`) + elsewhere;
   const caps: readonly [string, number, number, string][] = [
-    ["board-cap", running("running"), maxSpawn, "max_spawn"],
+    ["board-cap", countRunning("running"), maxSpawn, "max_spawn"],
     ["host-cap", onHost, maxInProgress, "max_in_progress"],
     [
       "profile-cap",
-      running(`running/profile/${profile}`),
+      countRunning(`running/profile/${profile}`),
       profileCap(policy, profile),
       "max_in_progress_per_profile",
     ],

@@ -49,7 +49,7 @@ export interface EligibleTasks {
   /** The last permanent refusal of each route, while the refused task is blocked. */
   readonly refusedRoutes: ReadonlyMap<string, RouteFailure>;
   /** Where the list continues, for each profile that has more tasks than the limit. */
-  readonly more: readonly Cursor[];
+  readonly nextCursors: readonly Cursor[];
   /** Tasks that bookkeeping would make ready; filled only with `promoteWith`. */
   readonly promoted: readonly string[];
   /** When the next scheduled task or the next retry of a blocked task is due. */
@@ -81,7 +81,7 @@ const OVERDUE_MS = 60_000; // a task overdue by more than this is waiting for so
 /** Ready tasks by priority and age, from one snapshot. Held tasks are not eligible. */
 export function* listEligible(options: EligibleOptions): Steps<EligibleTasks> {
   const board = yield* only<{ now: number; paused: number }>("select hermes_now() as now, paused from board");
-  const { ready, more } = yield* listReady(options);
+  const { ready, more: nextCursors } = yield* listReady(options);
   const failureLimit = options.promoteWith;
   const promoted =
     failureLimit === undefined
@@ -110,7 +110,7 @@ export function* listEligible(options: EligibleOptions): Steps<EligibleTasks> {
     waitingForLeaving: yield* findWaitingForLeaving(options.taskId),
     failureKinds: yield* findFailureKinds(tasks),
     ...(yield* findRouteFailures(options.rateLimitMs)),
-    more,
+    nextCursors,
     promoted: promoted.map(({ id }) => id),
     nextDueAt: next.due,
   };

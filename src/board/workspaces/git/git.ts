@@ -40,7 +40,7 @@ export function createGit(
   };
   let filters: Promise<readonly string[]> | undefined;
   const attempt = async (...args: readonly string[]): Promise<GitAnswer> => {
-    filters ??= start(...LIST_FILTERS).then(({ stdout }) => withoutOwnFilters(stdout));
+    filters ??= start(...LIST_FILTERS).then(({ stdout }) => disableRepositoryFilters(stdout));
     const result = await start(...(await filters), ...args);
     const reason = result.timedOut ? "it timed out" : result.stderr.trim();
     return { ok: result.exitCode === 0, stdout: result.stdout, reason };
@@ -61,7 +61,7 @@ const LIST_FILTERS = ["config", "--includes", "--show-scope", "-z", "--get-regex
  * The settings that take back what a repository says about filters, which are programs that git runs on its files: without a
  * program git copies the files as they are. Those of the person, such as the ones of git-lfs, stay.
  */
-function withoutOwnFilters(list: string): readonly string[] {
+function disableRepositoryFilters(list: string): readonly string[] {
   const fields = list.split("\0");
   const persons = new Map<string, string>();
   const own = new Set<string>();

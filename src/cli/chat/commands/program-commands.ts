@@ -7,7 +7,7 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
     name: "config",
     argument: "[KEY [VALUE]]",
     summary: "show or change settings; a secret is asked for",
-    when: "always",
+    availability: "always",
     complete: () => configKeys().map(({ key, description }) => ({ value: key, summary: description })),
     run(chat, text) {
       const [key, ...value] = words(text);
@@ -28,7 +28,7 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
     name: "jobs",
     argument: "[ID|kill ID|--all]",
     summary: "commands that run in the background, or the output of one",
-    when: "always",
+    availability: "always",
     run(chat, text) {
       const [first, ...rest] = words(text);
       const isId = first?.startsWith("proc_") === true && rest.length === 0;
@@ -39,41 +39,41 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
     name: "profile",
     argument: "[VERB]",
     summary: "the profile of this chat, and others",
-    when: "always",
+    availability: "always",
     run: (chat, text) => chat.runCli(["profile", ...(text === "" ? ["show"] : words(text))]),
   },
   {
     name: "logs",
     argument: "[VERB]",
     summary: "the last lines of the log",
-    when: "always",
+    availability: "always",
     run: (chat, text) => chat.runCli(["logs", ...words(text)]),
   },
   {
     name: "sandbox",
     argument: "[VERB]",
     summary: "the sandbox of this profile",
-    when: "always",
+    availability: "always",
     run: (chat, text) => chat.runCli(["sandbox", ...(text === "" ? ["status"] : text.split(/\s+/))]),
   },
   {
     name: "kanban",
     argument: "[VERB]",
     summary: "the board",
-    when: "always",
+    availability: "always",
     run: (chat, text) => chat.runCli(["kanban", ...words(text)]),
   },
   {
     name: "doctor",
     summary: "check this machine",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.runCli(["doctor"]),
   },
   {
     name: "quit",
     aliases: ["exit"],
     summary: "leave the chat",
-    when: "always",
+    availability: "always",
     argument: "[--delete]",
     complete: () => [{ value: "--delete", summary: "delete the session, too" }],
     async run(chat, text) {

@@ -44,7 +44,7 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
     colours,
     columns,
     highlight,
-    wraps: () => display.wrap === "words",
+    wrapsProse: () => display.wrap === "words",
   });
   let reasoning = "";
   const raw = createRawStream(columns);

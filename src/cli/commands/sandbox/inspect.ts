@@ -63,11 +63,11 @@ function sizeCell({ size_bytes, files_bytes }: SandboxRow): string {
 
 export async function showStatus(
   context: CommandContext,
-  { task, chosen, json }: ChosenOptions,
+  { task, chosenSandbox, json }: ChosenOptions,
 ): Promise<void> {
   const docker = await openDockerContext(context, task);
   const { engine, spec } = docker;
-  const found = await findChosenSandbox(engine, spec, chosen, context.signal);
+  const found = await findChosenSandbox(engine, spec, chosenSandbox, context.signal);
   const rows = await sandboxes(context, docker, { allProfiles: false, withSize: json ?? false });
   const row = rows.find(({ id }) => id === found?.id);
   const under_way = await listOperationsOf(spec, context.signal);
@@ -99,14 +99,14 @@ export async function showStatus(
 async function listOperationsOf(spec: SandboxSpec, signal: AbortSignal) {
   if (!(await hasOperations(spec))) return [];
   const key = sandboxKey(spec.profileId, spec.task);
-  return (await listOperations(spec, Date.now(), signal)).flatMap(({ record, busy }) =>
-    record?.key === key ? [{ kind: record.kind, by: busy ?? "interrupted, not recovered yet" }] : [],
+  return (await listOperations(spec, Date.now(), signal)).flatMap(({ record, busyReason }) =>
+    record?.key === key ? [{ kind: record.kind, by: busyReason ?? "interrupted, not recovered yet" }] : [],
   );
 }
 
 export async function explainSandbox(
   context: CommandContext,
-  { task, chosen, json }: ChosenOptions,
+  { task, chosenSandbox, json }: ChosenOptions,
 ): Promise<void> {
   const { app, request } = await createSandboxRequest(context, task);
   const { backend, local_sandbox: mode } = request.options;
@@ -116,7 +116,7 @@ export async function explainSandbox(
     return printLocalSandbox(context, report);
   }
   const { engine, spec } = await openDockerContext(context, task);
-  const container = await findChosenSandbox(engine, spec, chosen, context.signal);
+  const container = await findChosenSandbox(engine, spec, chosenSandbox, context.signal);
   if (!container) {
     throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} does not exist yet.`, {
       hint: "Create it with `hermes sandbox exec -- true`; only an existing sandbox can be inspected.",
@@ -165,7 +165,7 @@ async function sandboxes(
     {
       profile: allProfiles ? undefined : profile,
       stores: known,
-      keep: keepRules(request.options),
+      keepRules: keepRules(request.options),
       withSize,
       lookUpJobs: createJobCommandFinder(request.profile.home),
       specOf,

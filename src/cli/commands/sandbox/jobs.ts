@@ -121,9 +121,10 @@ export async function startJob(
   if (started.kind === "failed-start")
     throw new AppError("job-unstarted", `The job was not started: ${started.message}.`);
   for (const note of started.notes) terminal.note(`hermes: ${note}`);
-  for (const { id } of started.alike)
+  for (const { id } of started.sameCommandJobs)
     terminal.note(`hermes: ${id} runs the same command in the same folder.`);
-  if (json) terminal.printJson({ ...describe(started.job), alike: started.alike.map(({ id }) => id) });
+  if (json)
+    terminal.printJson({ ...describe(started.job), alike: started.sameCommandJobs.map(({ id }) => id) });
   else terminal.print(started.job.id);
 }
 

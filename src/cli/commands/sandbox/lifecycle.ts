@@ -139,10 +139,10 @@ export async function collectGarbage(
     });
 }
 
-async function requireFree(context: CommandContext, { task, chosen, force }: EndOptions) {
+async function requireFree(context: CommandContext, { task, chosenSandbox, force }: EndOptions) {
   const { engine, spec, request } = await openDockerContext(context, task);
-  const container = await findChosenSandbox(engine, spec, chosen, context.signal);
-  if (!container || (chosen === undefined && !belongsTo(container, spec))) {
+  const container = await findChosenSandbox(engine, spec, chosenSandbox, context.signal);
+  if (!container || (chosenSandbox === undefined && !belongsTo(container, spec))) {
     throw new AppError("sandbox-unavailable", `There is no sandbox ${spec.name}.`, {
       hint: "See `hermes sandbox list`.",
     });
@@ -150,7 +150,7 @@ async function requireFree(context: CommandContext, { task, chosen, force }: End
   const lookUpJobs = createJobCommandFinder(request.profile.home);
   const jobs = await requireUnused(engine, container, { force: force ?? false, lookUpJobs }, context.signal);
   const named = { name: container.name, task: container.labels[LABEL.task] ?? task };
-  const store = chosen === undefined ? spec : { ...spec, ...named };
+  const store = chosenSandbox === undefined ? spec : { ...spec, ...named };
   return { engine, container, store, jobs, keep: keepRules(request.options) };
 }
 

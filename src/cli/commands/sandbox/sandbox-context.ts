@@ -10,7 +10,7 @@ import { currentFolder } from "../../terminal/current-folder.ts";
 export interface ChosenOptions extends JsonOption {
   readonly task: string;
   /** The name or id of a sandbox, instead of the task's sandbox. */
-  readonly chosen: string | undefined;
+  readonly chosenSandbox: string | undefined;
 }
 
 export interface SandboxContext {

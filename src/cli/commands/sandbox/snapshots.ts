@@ -108,12 +108,15 @@ export async function restoreFrom(
     lookUpJobs: createJobCommandFinder(request.profile.home),
   };
   const restored = await restoreSandbox(engine, snapshot, spec, options, context.signal);
-  const { before = null, endedJobs } = restored;
+  const { previousSnapshotId = null, endedJobs } = restored;
   const ended_jobs = endedJobs.map(({ id }) => id);
-  if (json) return context.terminal.printJson({ ...printable(restored), before, ended_jobs });
+  if (json)
+    return context.terminal.printJson({ ...printable(restored), before: previousSnapshotId, ended_jobs });
   context.terminal.print(`${restored.name} (${restored.id.slice(0, 12)}), after ${seconds(restored)} s`);
-  if (before !== null)
-    context.terminal.note(`The previous files are kept; undo with \`hermes sandbox restore ${before}\`.`);
+  if (previousSnapshotId !== null)
+    context.terminal.note(
+      `The previous files are kept; undo with \`hermes sandbox restore ${previousSnapshotId}\`.`,
+    );
   if (endedJobs.length > 0) context.terminal.note(`Ended jobs: ${endedJobs.map(formatJob).join(", ")}.`);
 }
 
@@ -132,7 +135,7 @@ export async function pruneSnapshotsAndImages(
   }
   const named = await Promise.all(words.map(async (word) => (await requireSnapshot(spec, word)).id));
   const only = named.length === 0 ? undefined : new Set(named);
-  const rules = { only, olderThanMs, keep, all, dryRun, now: Date.now() };
+  const rules = { onlyIds: only, olderThanMs, keepNewest: keep, all, dryRun, now: Date.now() };
   const rows = await pruneSnapshots(engine, spec, rules, context.signal);
   if (only === undefined) rows.push(...(await pruneImages(engine, spec, rules, context.signal)));
   if (json) context.terminal.printJson(rows);

@@ -45,7 +45,7 @@ export async function createSandbox(
   recordUnsupported(engine, info, spec, { ...reporter, onNotice: (text) => limitations.push(text) });
   for (const text of limitations) await reportOnce(spec.sandboxesFolder, text, reporter);
   const facts = (): CreateFacts => ({
-    lacking: new Set(engine.cache.lacking),
+    missingCapabilities: new Set(engine.cache.missingCapabilities),
     engineCpus: info.cpus,
     s6: image.s6,
   });

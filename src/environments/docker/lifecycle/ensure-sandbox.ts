@@ -83,7 +83,7 @@ async function findOrRecover(search: Search): Promise<Container | "recovered" | 
   const operations = (await hasOperations(spec)) ? await listOperations(spec, Date.now(), signal) : [];
   const ofTask = operations.filter(({ record }) => record?.key === key);
   const found = await findSandbox(engine, spec, signal);
-  const isInterrupted = ofTask.some(({ busy }) => busy === undefined);
+  const isInterrupted = ofTask.some(({ busyReason }) => busyReason === undefined);
   if (found !== undefined && !isInterrupted) return found;
   const isBeingReplaced = ofTask.some(({ record }) => record?.kind !== "snapshot");
   if (!isInterrupted && !isBeingReplaced && (await listReplaced(engine, spec, signal)).length === 0) {

@@ -144,7 +144,7 @@ function seededSpec(spec: SandboxSpec, { origin, manifest }: Seed): SandboxSpec 
 
 function requireMountTargets({ mounts }: SandboxSpec, { manifest }: Seed): void {
   const missing = manifest.folders.filter(
-    ({ target }) => !mounts.some((mount) => mount.kind === "bind" && mount.ours && mount.target === target),
+    ({ target }) => !mounts.some((mount) => mount.kind === "bind" && mount.isOurs && mount.target === target),
   );
   if (missing.length === 0) return;
   const hint = "Set terminal.container_persistent and terminal.docker_volumes as they were for the snapshot.";

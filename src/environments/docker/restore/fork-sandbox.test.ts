@@ -130,9 +130,15 @@ describeWith("docker", "restoreSandbox", (service) => {
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("new\nnew");
     expect(await lab.containers()).toHaveLength(1);
 
-    const { before = "" } = await restoreSandbox(lab.engine, snapshot, spec, options, neverAborted);
+    const { previousSnapshotId = "" } = await restoreSandbox(
+      lab.engine,
+      snapshot,
+      spec,
+      options,
+      neverAborted,
+    );
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("old\nold");
-    const kept = await requireSnapshot(lab.store, before);
+    const kept = await requireSnapshot(lab.store, previousSnapshotId);
     await restoreSandbox(lab.engine, kept, spec, options, neverAborted);
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("new\nnew");
     expect(await lab.containers()).toHaveLength(1);

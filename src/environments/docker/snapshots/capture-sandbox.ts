@@ -157,7 +157,7 @@ async function archive(
 }
 
 function isOwnFolder(mount: Mount): mount is BindMount {
-  return mount.kind === "bind" && mount.ours;
+  return mount.kind === "bind" && mount.isOurs;
 }
 
 /** The image named in the settings when the source was created; for a fork, the image of the original sandbox. */

@@ -17,7 +17,7 @@ export interface SearchFound {
   /** There are more results than requested. */
   readonly hasMore: boolean;
   /** Why some files were not searched; undefined if the page is complete. */
-  readonly partial: string | undefined;
+  readonly partialReason: string | undefined;
   readonly engine: "rg" | "grep" | undefined;
 }
 
@@ -58,14 +58,18 @@ export async function searchFiles(
       if (collector.hasMore) enough.abort();
     },
   };
-  const found = (path: TargetPath, engine: string | undefined, partial: string | undefined): SearchFound => ({
+  const found = (
+    path: TargetPath,
+    engine: string | undefined,
+    partialReason: string | undefined,
+  ): SearchFound => ({
     kind: "searched",
     path,
     lines: collector.lines,
     files: collector.files,
     counts: collector.counts,
     hasMore: collector.hasMore,
-    partial,
+    partialReason,
     engine: engine === "rg" || engine === "grep" ? engine : undefined,
   });
 

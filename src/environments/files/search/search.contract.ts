@@ -51,7 +51,7 @@ export function searchContract(traits: FilesTraits): void {
       }
       const outcome = await found(lab.files, { path: lab.home });
       expect(shown(outcome)).toEqual(names.map((name) => `${name}:2:the needle: 1-2`).toSorted());
-      expect(outcome).toMatchObject({ path: lab.home, hasMore: false, partial: undefined });
+      expect(outcome).toMatchObject({ path: lab.home, hasMore: false, partialReason: undefined });
       const byName = await found(lab.files, { path: lab.home, target: "files", pattern: "*" });
       expect(byName.files.toSorted()).toEqual(names.toSorted());
       const only = await found(lab.files, { path: lab.home, output: "files_only" });
@@ -71,7 +71,7 @@ export function searchContract(traits: FilesTraits): void {
       );
       const outcome = await found(lab.files, { path: lab.home });
       expect(shown(outcome)).toEqual([".hidden/x:1:needle", "deep/x:1:needle"]);
-      expect(outcome.partial).toBeUndefined();
+      expect(outcome.partialReason).toBeUndefined();
       const names = await found(lab.files, { path: lab.home, target: "files", pattern: "x" });
       expect(names.files.toSorted()).toEqual([".hidden/x", "deep/x"]);
       const inside = await found(lab.files, { path: `${lab.home}/node_modules` });
@@ -150,7 +150,7 @@ export function searchContract(traits: FilesTraits): void {
       }));
       const files = createEnvironmentFiles(counting, counting.openSession(), programs);
       const flood = await found(files, { path: lab.home, glob: "flood*", pattern: "need", limit: 7 });
-      expect(flood).toMatchObject({ hasMore: true, partial: undefined });
+      expect(flood).toMatchObject({ hasMore: true, partialReason: undefined });
       expect(flood.lines).toHaveLength(7);
       expect(sent).toBeLessThan(2_000_000);
       const after = await found(lab.files, {
@@ -183,7 +183,7 @@ export function searchContract(traits: FilesTraits): void {
       const files = isRoot ? altered(lab.environment, asOther, programs) : lab.files;
       const outcome = await found(files, { path: lab.home });
       expect(shown(outcome)).toEqual(["open/f:1:needle"]);
-      expect(outcome.partial).toMatch(/Permission denied/i);
+      expect(outcome.partialReason).toMatch(/Permission denied/i);
       expect(
         await files.search({ target: "content", pattern: "x", path: `${lab.home}/shut` }, signal),
       ).toMatchObject({ kind: "denied" });
@@ -213,7 +213,7 @@ export function searchContract(traits: FilesTraits): void {
         },
         (outcome) => shown(outcome).length > 0,
       );
-      expect(outcome.partial).toContain("timed out after 1 s");
+      expect(outcome.partialReason).toContain("timed out after 1 s");
       expect(shown(outcome)).toEqual(["a:1:needle"]);
     });
 
@@ -274,7 +274,7 @@ export function searchContract(traits: FilesTraits): void {
         );
         expect(counts[0]).toEqual(counts[1]);
         expect(two.lines.length + two.files.length + two.counts.length).toBeGreaterThan(0);
-        expect([one.hasMore, one.partial, two.hasMore, two.partial]).toEqual([
+        expect([one.hasMore, one.partialReason, two.hasMore, two.partialReason]).toEqual([
           false,
           undefined,
           false,

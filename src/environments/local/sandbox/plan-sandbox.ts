@@ -88,9 +88,9 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
     writable,
     hidden: [...new Set(hidden.map(({ path }) => path))].toSorted(),
     mounts: [...mounts, ...pinParents(mounts)],
-    forbidden: guards.flatMap(({ forbidden }) => forbidden),
-    absent: guards.flatMap(({ absent }) => absent),
-    nested: guards.flatMap(({ nested }) => nested),
+    forbiddenFiles: guards.flatMap(({ forbiddenFiles }) => forbiddenFiles),
+    absentFiles: guards.flatMap(({ absentFiles }) => absentFiles),
+    nestedRepositories: guards.flatMap(({ nestedRepositories }) => nestedRepositories),
     placeholder: guards.find(({ placeholder }) => placeholder !== undefined)?.placeholder,
   };
 }

@@ -130,9 +130,9 @@ async function rowsOf(show: Show, tasks: readonly Task[]): Promise<readonly Scre
   const statuses = new Map(tasks.map((task) => [task.id, task]));
   const isDone = (number: number): boolean => statuses.get(board.ids[number - 1] ?? "")?.status === "done";
   const cases = (await demo.casesDone()).length;
-  return graph.map(({ title, assignee: who, after, file }, index): ScreenRow => {
+  return graph.map(({ title, assignee, after, file }, index): ScreenRow => {
     const number = index + 1;
-    const row = { number, title, who };
+    const row = { number, title, assignee };
     const task = statuses.get(board.ids[index] ?? "");
     const progress = number === KILLED && cases > 0 ? `, case ${cases} of ${CASES}` : "";
     if (task?.status === "done") return { ...row, state: "done", detail: file };

@@ -64,7 +64,7 @@ async function exportBoard(
   const { terminal } = context;
   if (output === undefined) {
     const printed = new LineBuffer((text) => terminal.write(text));
-    await exportLines(open, options, printed, () => terminal.drained(signal));
+    await exportLines(open, options, printed, () => terminal.waitForReader(signal));
     return;
   }
   const rows = await writeNew(output, (file) => exportLines(open, options, file, setImmediate));
@@ -76,7 +76,7 @@ async function exportLines(
   open: OpenBoardContext,
   { portable = false, files }: Pick<ExportOptions, "portable" | "files">,
   lines: LineBuffer,
-  drained: () => Promise<void>,
+  betweenPages: () => Promise<void>,
 ): Promise<number> {
   const { store, signal, context } = open;
   let rows = -2; // the first line is the board itself, and the last one completes the export
@@ -87,14 +87,14 @@ async function exportLines(
     held = line;
     rows += 1;
   };
-  await store.export({ portable, drained }, addRow, signal);
+  await store.export({ portable, betweenPages }, addRow, signal);
   if (files) {
     const source = { store, folders: attachmentFolders(open) };
     const warn = ({ message }: AppError): void =>
       context.terminal.note(`hermes: warning: ${message} The export does not contain it.`);
     for await (const line of fileLines(source, warn, signal)) {
       lines.add(line);
-      await drained();
+      await betweenPages();
     }
   }
   if (held !== undefined) lines.add(held);

@@ -23,7 +23,7 @@ test("the summary of a pass names the tasks that it started, assigned and did no
   expect(tasksToName(report)).toHaveLength(10); // five of the forty are named
   expect(summarizePass(report, names)).toEqual({
     actions: ["Started #1 Build as coder (kanban.default_assignee)."],
-    soon: ["Not started until a worker has exited: #2 Test."],
+    startingSoon: ["Not started until a worker has exited: #2 Test."],
     notStarted: [
       "Not started, no assignee: t_u0, t_u1, t_u2, t_u3, t_u4 and 35 more.",
       "Not started, profile not usable here: t_4.",

@@ -34,7 +34,7 @@ const NOT_STARTED = OUTCOMES.filter((outcome) => outcome !== "spawned");
 interface PassSummary {
   readonly actions: readonly string[];
   /** Tasks that start within seconds. */
-  readonly soon: readonly string[];
+  readonly startingSoon: readonly string[];
   /** Tasks that do not start. */
   readonly notStarted: readonly string[];
 }
@@ -44,7 +44,7 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
   if (report.paused)
     return {
       actions: [],
-      soon: [],
+      startingSoon: [],
       notStarted: ["The board is paused. Resume it with `hermes kanban resume`."],
     };
   const nameOf = (id: string): string => {
@@ -73,7 +73,8 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
   const leaving = new Set(
     report.respawn_guarded.flatMap(({ task_id, reason }) => (reason === "worker_leaving" ? [task_id] : [])),
   );
-  const soon = leaving.size === 0 ? [] : [`Not started until a worker has exited: ${listed([...leaving])}.`];
+  const startingSoon =
+    leaving.size === 0 ? [] : [`Not started until a worker has exited: ${listed([...leaving])}.`];
   const notStarted = NOT_STARTED.flatMap((outcome) => {
     const ids = idsOf(report, outcome).filter((id) => !leaving.has(id));
     if (ids.length === 0) return [];
@@ -82,7 +83,7 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
   });
   if (report.has_more) notStarted.push("More tasks are ready than were checked.");
   const reasons = Object.entries(report.nonspawnable_reasons).map(([name, reason]) => `  ${name}: ${reason}`);
-  return { actions, soon, notStarted: [...notStarted, ...reasons] };
+  return { actions, startingSoon, notStarted: [...notStarted, ...reasons] };
 }
 
 function idsOf(report: PassReport, outcome: Outcome): readonly string[] {
