@@ -9,8 +9,8 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { createContext, lazy, StrictMode, Suspense, useContext, useEffect, useRef, useState } from "react";
-import { FailureNote } from "./components/note.tsx";
-import { ToastProvider } from "./components/toast.tsx";
+import { FailureNote } from "./components/layout/note.tsx";
+import { ToastProvider } from "./components/layout/toast.tsx";
 import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
 import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";

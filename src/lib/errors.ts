@@ -3,6 +3,7 @@ export const HINTS = {
   "usage-wrong": "See `hermes --help`.",
   "config-invalid": "Run `hermes config check` to see every problem at once.",
   "config-key-unknown": "List every setting with `hermes config keys`.",
+  "setting-fixed": "Change or unset the variable or flag where it is set, then start the dashboard again.",
   "home-unusable": "Point HERMES_HOME at a folder that you own and can write to.",
   "home-gone": "The profile was renamed or deleted; see `hermes profile list`.",
   "file-unreadable": "Check that the file exists and that you may read it.",

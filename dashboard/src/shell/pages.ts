@@ -1,4 +1,4 @@
-import type { IconName } from "../components/icon.tsx";
+import type { IconName } from "../components/controls/icon.tsx";
 import { words } from "../words/words.ts";
 
 /** A page of the navigation. */

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { createContext, useContext } from "react";
-import { Icon } from "../components/icon.tsx";
-import { Menu } from "../components/menu.tsx";
+import { Icon } from "../components/controls/icon.tsx";
+import { Menu } from "../components/controls/menu.tsx";
 import { useApi } from "../data/app-data.tsx";
 import { profilesQuery } from "../data/queries.ts";
 import { words } from "../words/words.ts";

@@ -1,11 +1,11 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
-import { Button } from "../components/button.tsx";
-import { Icon } from "../components/icon.tsx";
-import { Menu } from "../components/menu.tsx";
-import { Note } from "../components/note.tsx";
-import { useMedia } from "../components/use-media.ts";
+import { Button } from "../components/controls/button.tsx";
+import { Icon } from "../components/controls/icon.tsx";
+import { Menu } from "../components/controls/menu.tsx";
+import { Note } from "../components/layout/note.tsx";
+import { useMedia } from "../components/layout/use-media.ts";
 import { words } from "../words/words.ts";
 import { Brand } from "./brand.tsx";
 import { ConnectionNote, LiveState } from "./connection.tsx";

@@ -7,6 +7,7 @@ import { taskRunRoutes } from "./routes/boards/task-run-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
+import { settingsRoutes } from "./routes/setup/settings-routes.ts";
 
 /** All routes that browsers call with the cookie of their sign-in. */
 export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
@@ -18,4 +19,5 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...taskRunRoutes,
   ...overviewRoutes,
   ...sessionRoutes,
+  ...settingsRoutes,
 ];

@@ -1,7 +1,7 @@
 import { type CSSProperties, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { Status } from "../../../../../src/api/contract/boards.ts";
-import { Button } from "../../../components/button.tsx";
-import { Icon } from "../../../components/icon.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
 import { number } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard, useColumn } from "../board-context.tsx";

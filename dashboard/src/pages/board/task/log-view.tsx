@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RunLog, RunLogPiece } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { FailureNote } from "../../../components/note.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { FailureNote } from "../../../components/layout/note.tsx";
 import { useAppData } from "../../../data/app-data.tsx";
 import { words } from "../../../words/words.ts";
 import { taskPath } from "../board-queries.ts";
