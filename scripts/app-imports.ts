@@ -9,7 +9,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   data: ["words"],
   shell: ["words", "components", "data"],
   pages: ["words", "components", "data", "shell"],
-  "main.tsx": ["app.tsx"],
+  "main.tsx": ["app.tsx", "words"],
   "app.tsx": ["words", "components", "data", "shell", "pages"],
 };
 const CONTRACT = "../../src/api/contract/";

@@ -19,6 +19,8 @@ const THEMES = ["light", "dark"] as const;
 export interface PageOptions {
   readonly size?: keyof typeof SIZES | { readonly width: number; readonly height: number };
   readonly theme?: (typeof THEMES)[number];
+  /** The language of the browser. */
+  readonly locale?: string;
 }
 
 export function launchBrowser(executablePath: string): Promise<Browser> {
@@ -137,10 +139,12 @@ export type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
 
 async function newContext(
   browser: Browser,
-  { size = "desktop", theme = "light" }: PageOptions,
+  { size = "desktop", theme = "light", locale = "en-US" }: PageOptions,
 ): Promise<BrowserContext> {
   const viewport = typeof size === "string" ? SIZES[size] : size;
-  const context = await browser.newContext({ viewport, colorScheme: theme, reducedMotion: "reduce" });
+  const context = await browser.newContext({
+    ...{ viewport, locale, colorScheme: theme, reducedMotion: "reduce" },
+  });
   context.setDefaultTimeout(WITHIN_MS);
   return context;
 }

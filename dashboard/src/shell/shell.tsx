@@ -3,10 +3,10 @@ import { type ReactNode, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
 import { Button } from "../components/controls/button.tsx";
 import { Icon } from "../components/controls/icon.tsx";
-import { Menu } from "../components/controls/menu.tsx";
 import { Note } from "../components/layout/note.tsx";
 import { useMedia } from "../components/layout/use-media.ts";
 import { words } from "../words/words.ts";
+import { AppearanceMenu } from "./appearance-menu.tsx";
 import { Brand } from "./brand.tsx";
 import { ConnectionNote, LiveState } from "./connection.tsx";
 import { KeyHelp } from "./key-help.tsx";
@@ -15,7 +15,6 @@ import { labelOf, PAGES, type PageRow } from "./pages.ts";
 import { Palette } from "./palette.tsx";
 import { OwnProfile, ProfileSwitcher } from "./profile.tsx";
 import styles from "./shell.module.css";
-import { chooseTheme, readTheme, THEMES } from "./theme.ts";
 import { useNeedsCount } from "./use-needs-count.ts";
 import { useNewTask } from "./use-new-task.ts";
 
@@ -71,7 +70,7 @@ export function Shell({ me, children }: ShellProps) {
           <div className={styles.foot}>
             <LiveState />
             <span className={styles.version}>{me.version}</span>
-            <ThemeMenu />
+            <AppearanceMenu className={styles.theme} />
           </div>
         </aside>
         <main className={styles.main} id="main" tabIndex={-1}>
@@ -144,29 +143,6 @@ function PhoneTitle() {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const page = PAGES.flat().find(({ path: own }) => (own === "/" ? path === own : path.startsWith(own)));
   return <span>{page ? labelOf(page) : words.shell.name}</span>;
-}
-
-function ThemeMenu() {
-  const [theme, setTheme] = useState(readTheme);
-  const icon = { system: "contrast", light: "sun", dark: "moon" } as const;
-  return (
-    <Menu
-      name={words.shell.theme.label}
-      kind="quiet"
-      small
-      icon={icon[theme]}
-      aria-label={words.shell.theme.label}
-      className={styles.theme}
-      items={THEMES.map((name) => ({
-        label: words.shell.theme[name],
-        checked: name === theme,
-        run: () => {
-          chooseTheme(name);
-          setTheme(name);
-        },
-      }))}
-    />
-  );
 }
 
 /** Does not follow the link, because its hash would become part of the address. */

@@ -1,4 +1,4 @@
-import { counted, inflected, number } from "./format.ts";
+import { counted, inflected, number } from "../format.ts";
 
 /** Sessions and their transcripts. */
 export const sessionWords = {

@@ -1,4 +1,4 @@
-import { counted, number } from "./format.ts";
+import { counted, number } from "../format.ts";
 
 /** The drawer of one task. */
 export const taskWords = {

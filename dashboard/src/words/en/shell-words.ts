@@ -1,4 +1,5 @@
-import { counted, inflected, spoken } from "./format.ts";
+import { counted, inflected } from "../format.ts";
+import { spoken } from "./spoken.ts";
 
 /** The frame around every page, the sign-in and the state of the connection. */
 export const shellWords = {
@@ -15,7 +16,9 @@ export const shellWords = {
   newTask: "New task",
   profile: "Profile",
   chooseProfile: "Profile to show",
-  theme: { label: "Theme", system: "System", light: "Light", dark: "Dark" },
+  appearance: "Theme and language",
+  theme: { system: "System", light: "Light", dark: "Dark" },
+  language: { system: "Language of the browser", en: "English", de: "Deutsch" },
   live: {
     connecting: "Connecting",
     live: "Live",
@@ -50,6 +53,7 @@ export const shellWords = {
     tasks: "Tasks",
     goTo: (page: string) => `Go to ${page}`,
     theme: (name: string) => `Theme: ${name}`,
+    language: (name: string) => `Language: ${name}`,
     showProfile: (name: string) => `Show profile ${name}`,
     signOut: "Sign out",
     keys: "Show all keys",

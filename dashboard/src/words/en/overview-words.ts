@@ -1,4 +1,5 @@
-import { inflected, money, roundMoney, spoken } from "./format.ts";
+import { inflected, money, roundMoney } from "../format.ts";
+import { spoken } from "./spoken.ts";
 
 /** A sentence in pieces, so that the page can colour some of them. */
 export type Sentence = readonly { readonly text: string; readonly tone?: "live" | "needs" }[];

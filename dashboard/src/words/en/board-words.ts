@@ -1,4 +1,4 @@
-import { counted, joined, number } from "./format.ts";
+import { counted, joined, number } from "../format.ts";
 
 const task = (count: number): string => counted(count, "task", "tasks");
 

@@ -1,0 +1,17 @@
+import { boardWords } from "./de/board-words.ts";
+import { overviewWords } from "./de/overview-words.ts";
+import { problemWords } from "./de/problem-words.ts";
+import { sessionWords } from "./de/session-words.ts";
+import { shellWords } from "./de/shell-words.ts";
+import { taskWords } from "./de/task-words.ts";
+import type { Words } from "./en.ts";
+
+/** All texts of the app in German, by page. */
+export const de: Words = {
+  shell: shellWords,
+  overview: overviewWords,
+  sessions: sessionWords,
+  board: boardWords,
+  task: taskWords,
+  problems: problemWords,
+};
