@@ -1,16 +1,15 @@
+import { listSandboxesOf } from "../../../app/environments/list-app-sandboxes.ts";
 import { inspectLocalSandbox, type LocalSandboxReport } from "../../../app/environments/local-sandbox.ts";
-import { listKnownProfiles, quietReporter } from "../../../app/environments/sandbox.ts";
-import { createDockerRequest } from "../../../environments/docker/engine/prepare-docker.ts";
 import { describeIsolation, readIsolation } from "../../../environments/docker/isolation/isolation.ts";
 import { findChosenSandbox } from "../../../environments/docker/lifecycle/find-sandbox.ts";
-import { listSandboxes, type SandboxRow } from "../../../environments/docker/lifecycle/list-sandboxes.ts";
+import type { SandboxRow } from "../../../environments/docker/lifecycle/list-sandboxes.ts";
 import { formatHolders } from "../../../environments/docker/lifecycle/sandbox-holders.ts";
-import { formatMinute, keepRules } from "../../../environments/docker/reclaim/keep-rules.ts";
+import { formatMinute } from "../../../environments/docker/reclaim/keep-rules.ts";
 import { hasOperations, listOperations } from "../../../environments/docker/recovery/operation.ts";
 import { sandboxKey } from "../../../environments/docker/spec/sandbox-names.ts";
 import type { SandboxSpec } from "../../../environments/docker/spec/sandbox-spec.ts";
 import { describeDrift } from "../../../environments/docker/spec/spec-fields.ts";
-import { createJobCommandFinder, formatJob } from "../../../environments/jobs/job-command.ts";
+import { formatJob } from "../../../environments/jobs/job-command.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { formatBytes } from "../../terminal/format-bytes.ts";
@@ -147,29 +146,10 @@ function printLocalSandbox({ terminal }: CommandContext, report: LocalSandboxRep
 
 async function sandboxes(
   context: CommandContext,
-  { engine, request, refusals }: DockerContext,
-  { allProfiles, withSize }: { allProfiles: boolean; withSize: boolean },
+  docker: DockerContext,
+  options: { readonly allProfiles: boolean; readonly withSize: boolean },
 ): Promise<SandboxRow[]> {
-  for (const { message } of refusals)
-    request.reporter.onNotice(`No sandbox can be created with these settings: ${message}`);
-  const known = await listKnownProfiles(context.choice, request.profile.root);
-  const profile = { name: request.profile.name, id: await request.profileId() };
-  // Only this profile's settings are loaded, so drift is known only for its sandboxes. The request is quiet, because notices are
-  // reported when a sandbox is used.
-  const specOf = async (task: string, owner: string) =>
-    owner === profile.id
-      ? (await createDockerRequest({ ...request, task, reporter: quietReporter }, context.signal)).spec
-      : undefined;
-  return listSandboxes(
-    engine,
-    {
-      profile: allProfiles ? undefined : profile,
-      stores: known,
-      keepRules: keepRules(request.options),
-      withSize,
-      lookUpJobs: createJobCommandFinder(request.profile.home),
-      specOf,
-    },
-    context.signal,
-  );
+  for (const { message } of docker.refusals)
+    docker.request.reporter.onNotice(`No sandbox can be created with these settings: ${message}`);
+  return await listSandboxesOf(docker, context.choice, options, context.signal);
 }

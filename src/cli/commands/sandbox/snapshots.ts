@@ -1,7 +1,8 @@
-import { quietReporter } from "../../../app/environments/sandbox.ts";
-import { prepareDocker } from "../../../environments/docker/engine/prepare-docker.ts";
-import { forkSandbox } from "../../../environments/docker/restore/fork-sandbox.ts";
-import { restoreSandbox } from "../../../environments/docker/restore/restore-sandbox.ts";
+import {
+  findRestoreSource,
+  forkAppSandbox,
+  restoreAppSandbox,
+} from "../../../app/environments/sandbox-snapshots.ts";
 import { listSnapshots } from "../../../environments/docker/snapshots/list-snapshots.ts";
 import {
   type PruneRow,
@@ -10,8 +11,7 @@ import {
 } from "../../../environments/docker/snapshots/prune-snapshots.ts";
 import { snapshotSandbox } from "../../../environments/docker/snapshots/snapshot-sandbox.ts";
 import { requireSnapshot } from "../../../environments/docker/snapshots/snapshot-store.ts";
-import type { SandboxSpec } from "../../../environments/docker/spec/sandbox-spec.ts";
-import { createJobCommandFinder, formatJob } from "../../../environments/jobs/job-command.ts";
+import { formatJob } from "../../../environments/jobs/job-command.ts";
 import type { Backend } from "../../../environments/options.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
@@ -71,17 +71,9 @@ export async function forkInto(
   if (task !== undefined && snapshot !== undefined) {
     throw new AppError("usage-wrong", "Use either --task or --snapshot, not both.");
   }
-  const { engine, spec, request } = await dockerWithSnapshots(context, newTask, { mayCreate: true });
-  const { reporter } = request;
-  // Quiet, because the notices are printed once, for the new sandbox.
-  const from = async (other: string): Promise<SandboxSpec> =>
-    (await prepareDocker({ ...request, task: other, reporter: quietReporter }, context.signal)).spec;
-  const source =
-    snapshot === undefined
-      ? { sandbox: await from(task ?? "default") }
-      : { snapshot: await requireSnapshot(spec, snapshot) };
-  const options = { now: Date.now(), reporter };
-  const forked = await forkSandbox(engine, source, spec, options, context.signal);
+  const docker = await dockerWithSnapshots(context, newTask, { mayCreate: true });
+  const source = snapshot === undefined ? { task: task ?? "default" } : { snapshot };
+  const forked = await forkAppSandbox(docker, source, context.signal);
   if (json) return context.terminal.printJson(printable(forked));
   context.terminal.print(`${forked.name} (${forked.id.slice(0, 12)}), after ${seconds(forked)} s`);
 }
@@ -91,23 +83,12 @@ export async function restoreFrom(
   word: string,
   { task, yes, force, json }: JsonOption & { task?: string; yes?: boolean; force?: boolean },
 ): Promise<void> {
-  const sandbox = await dockerWithSnapshots(context, task ?? "default", { mayCreate: true });
-  const { engine, request, spec: requestedSpec } = sandbox;
-  const snapshot = await requireSnapshot(requestedSpec, word);
-  const spec =
-    task === undefined
-      ? (await prepareDocker({ ...request, task: snapshot.task, reporter: quietReporter }, context.signal))
-          .spec
-      : requestedSpec;
+  const docker = await dockerWithSnapshots(context, task ?? "default", { mayCreate: true });
+  const source = await findRestoreSource(docker, word, task, context.signal);
+  const { spec } = source;
   const question = `Replace the files of the sandbox ${spec.name} with those of ${word}? The current files are saved as a snapshot first.`;
   if (!yes) await requireYes(context, question, "Restoring");
-  const options = {
-    now: Date.now(),
-    reporter: request.reporter,
-    force: force ?? false,
-    lookUpJobs: createJobCommandFinder(request.profile.home),
-  };
-  const restored = await restoreSandbox(engine, snapshot, spec, options, context.signal);
+  const restored = await restoreAppSandbox(docker, source, { force: force ?? false }, context.signal);
   const { previousSnapshotId = null, endedJobs } = restored;
   const ended_jobs = endedJobs.map(({ id }) => id);
   if (json)
