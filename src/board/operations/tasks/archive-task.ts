@@ -82,7 +82,7 @@ export function* reopenTask(
       archived_at: null,
       phase: "work",
       // The reviewer who approved the task must not become its implementer.
-      assignee: task.assignee === task.reviewer ? (task.implementer ?? task.assignee) : task.assignee,
+      assignee: task.assignee === task.reviewer ? task.implementer : task.assignee,
       result: null,
       idempotency_key: (yield* isKeyTaken(task)) ? null : task.idempotency_key,
       not_before: yield* workerMayLiveUntil(taskId),
