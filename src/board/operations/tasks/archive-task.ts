@@ -39,6 +39,7 @@ export function* purgeTask(transaction: BoardTransaction, taskId: string): Steps
     throw new AppError(
       "task-move-refused",
       `${taskId} is ${describeStatus(task.status)}; only archived tasks can be purged.`,
+      { hint: `Archive it first: \`hermes kanban archive ${taskId}\`.` },
     );
   yield* uncountLeavingRuns(transaction, taskId);
   yield* run("delete from event where task_id = :taskId", { taskId });
