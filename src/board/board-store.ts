@@ -12,7 +12,12 @@ import { type BoardLocation, type OpenBoard, type OpenBoardOptions, openBoard } 
 import { diagnose } from "./operations/boards/diagnose.ts";
 import { checkContent } from "./operations/boards/maintain-board.ts";
 import { loadProfileWork } from "./operations/boards/profile-names.ts";
-import { exportLines, type ImportedContent, importLines } from "./operations/boards/transfer.ts";
+import {
+  exportLines,
+  type ImportedContent,
+  importLines,
+  requireEmpty,
+} from "./operations/boards/transfer.ts";
 import { listAttachments, loadAttachmentPart } from "./operations/records/attachments.ts";
 import { listExpiredRuns } from "./operations/runs/end-run.ts";
 import {
@@ -79,6 +84,7 @@ export class BoardStore implements AsyncDisposable {
   readonly findRun = this.#read(findRun);
   readonly findRunOfSession = this.#read(findRunOfSession);
   readonly board = this.#read(loadBoard);
+  readonly requireEmpty = this.#read(requireEmpty);
   readonly stats = this.#read(loadBoardStats);
   readonly countByAssignee = this.#read(countByAssignee);
   readonly recentDispatchers = this.#read(recentDispatchers);

@@ -402,6 +402,25 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       expect(await stage.store.check(neverAborted)).toEqual([]);
     });
 
+    test("a task that was unassigned before its review is unassigned again after it, however it leaves the review", async () => {
+      await using stage = await openStage(openLab);
+      const { id } = await stage.add("work", { assignee: null });
+      const unassigned = { status: "ready", assignee: null };
+      await stage.operator.requestReview(id, "bob", {}, neverAborted);
+      expect(await stage.operator.requestChanges(id, "no tests", neverAborted)).toMatchObject(unassigned);
+      await stage.operator.requestReview(id, "bob", {}, neverAborted);
+      expect(await stage.operator.reopenReview(id, "", neverAborted)).toMatchObject(unassigned);
+      await stage.operator.requestReview(id, "bob", {}, neverAborted);
+      await stage.operator.complete(id, { approval: true }, neverAborted);
+      expect((await stage.operator.reopen(id, neverAborted)).task).toMatchObject(unassigned);
+      // A person who assigned the task during the review has decided.
+      await stage.operator.requestReview(id, "bob", {}, neverAborted);
+      await stage.operator.assign(id, "carol", undefined, neverAborted);
+      expect(await stage.operator.requestChanges(id, "no tests", neverAborted)).toMatchObject({
+        assignee: "carol",
+      });
+    });
+
     test("a person approves work under review, or returns it to the implementer with a reason", async () => {
       await using stage = await openStage(openLab);
       const { id } = await stage.add("work");

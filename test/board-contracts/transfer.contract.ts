@@ -40,6 +40,19 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       expect((await back.store.events(0, 1_000, neverAborted)).at(-1)?.kind).toBe("claimed");
     });
 
+    test("a run of an imported board has no session, because the exported board may still continue it", async () => {
+      await using stage = await openStage(openLab);
+      const { id } = await stage.add("a");
+      const claimed = await stage.claim(id);
+      await stage.worker(claimed).describeRun({ sessionId: "s", inputTokens: 10 }, neverAborted);
+      await using copy = await openStage(openLab);
+      const caller = { kind: "system", name: "import" } as const;
+      await copy.store.import(caller, { lines: await exported(stage.store) }, neverAborted);
+      const { runs } = await copy.store.show(id, neverAborted);
+      expect(runs).toMatchObject([{ session_id: null, input_tokens: 10 }]);
+      expect(await copy.store.findRunOfSession("s", neverAborted)).toBeUndefined();
+    });
+
     test.each([
       ["only its last line", () => []],
       ["no board", () => ['{"x":1}']],

@@ -114,6 +114,7 @@ export class TaskStarter {
     const profile = task.assignee ?? (await this.#defaultAssignee());
     if (profile === undefined) {
       report.skipped_unassigned.push(id);
+      await this.#explainDefaultAssignee();
       return undefined;
     }
     const runnable = await this.#isRunnable(profile);
@@ -172,6 +173,15 @@ export class TaskStarter {
   async #defaultAssignee(): Promise<string | undefined> {
     const name = this.#parts.policy.defaultAssignee;
     return name !== undefined && (await this.#isRunnable(name)).ok ? name : undefined;
+  }
+
+  /** Reports why the profile of `kanban.default_assignee` gets no tasks. */
+  async #explainDefaultAssignee(): Promise<void> {
+    const name = this.#parts.policy.defaultAssignee;
+    if (name === undefined) return;
+    const runnable = await this.#isRunnable(name);
+    if (!runnable.ok)
+      this.#report.nonspawnable_reasons[name] ??= `${runnable.reason} kanban.default_assignee names it.`;
   }
 
   async #isRunnable(profile: string): Promise<ProfileCheck> {

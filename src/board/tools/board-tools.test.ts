@@ -102,6 +102,32 @@ test("board G40: a worker can end only its own task, whichever id it gives", asy
   });
 });
 
+test("a worker names a task by its number or by the first digits of its id", async () => {
+  await using lab = await openLab();
+  const other = await lab.add("other", { assignee: "worker" });
+  const { call } = await lab.work(await lab.claim((await lab.add("own")).id));
+  for (const name of [other.id, "1", "#1", other.id.slice(0, 8)])
+    expect(await call("kanban_show", { task_id: name }), name).toMatchObject({
+      task: { id: other.id, number: 1 },
+    });
+  expect(await call("kanban_comment", { task_id: "#1", body: "hi" })).toMatchObject({ task_id: other.id });
+  expect(await call("kanban_attachments", { task_id: "1" })).toMatchObject({ attachments: [] });
+  const child = await call("kanban_create", { title: "child", assignee: "worker", parents: ["#1"] });
+  expect(child).toMatchObject({ number: 3, status: "todo" });
+  expect(await call("kanban_link", { parent_id: "2", child_id: "3" })).toMatchObject({
+    child_id: child["task_id"],
+  });
+  expect(await call("kanban_complete", { task_id: "1", summary: "s" })).toMatchObject({
+    error: expect.stringMatching(`may not change ${other.id}`),
+  });
+  expect(await call("kanban_complete", { task_id: "#2", summary: "s", created_cards: ["3"] })).toMatchObject({
+    status: "done",
+  });
+  expect(await lab.callToolsAs(AGENT)("kanban_show", { task_id: "99" })).toMatchObject({
+    error: 'There is no task "99" on this board.',
+  });
+});
+
 test("board G40: the author is the caller; an author argument is ignored with a note", async () => {
   await using lab = await openLab();
   const own = await lab.add("own");

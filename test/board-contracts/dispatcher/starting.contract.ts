@@ -104,7 +104,10 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a", { assignee: null });
     expect((await stage.tick({ default_assignee: "   " })).skipped_unassigned).toEqual([id]);
-    expect((await stage.tick({ default_assignee: "nobody-here" })).skipped_unassigned).toEqual([id]);
+    expect(await stage.tick({ default_assignee: "nobody-here" })).toMatchObject({
+      skipped_unassigned: [id],
+      nonspawnable_reasons: { "nobody-here": expect.any(String) },
+    });
     expect((await stage.store.show(id, neverAborted)).task.assignee).toBeNull();
   });
 

@@ -93,8 +93,7 @@ function sortKeys(row: Row): Row {
 }
 
 /** Throws `board-not-empty` when the board has or ever had tasks or events. */
-function* requireEmpty(): Steps<void> {
-  yield* only("select id from board {lock}");
+export function* requireEmpty(): Steps<void> {
   const { value } = yield* only<{ value: number }>("select value from counter where name = 'event'");
   const { count } = yield* only<{ count: number }>("select count(*) as count from task");
   if (value > 0 || count > 0) throw new AppError("board-not-empty", "The board already has tasks or events.");
@@ -115,6 +114,7 @@ export function* importLines(
   content: ImportedContent | undefined,
 ): Steps<number> {
   requireRight(transaction.caller, "maintain");
+  yield* only("select id from board {lock}");
   yield* requireEmpty();
   const columns = new Map<Table, ReadonlySet<string>>();
   let number = 0;
@@ -143,7 +143,9 @@ export function* importLines(
         `Line ${number}: ${table} has no column ${JSON.stringify(unknown)}.`,
       );
     const bytes = table === "attachment" ? content?.read(row) : undefined;
-    if (content === undefined || bytes === undefined) yield* insert(table, row);
+    // The exported board may still continue the sessions of its runs, and two boards must not share one.
+    if (table === "run") yield* insert(table, { ...row, session_id: null });
+    else if (content === undefined || bytes === undefined) yield* insert(table, row);
     else {
       const key = yield* insertContent({ bytes, limitBytes: content.limitBytes });
       yield* insert(table, { ...row, content_key: key, stored_path: row["filename"] ?? null });

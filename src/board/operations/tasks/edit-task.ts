@@ -68,7 +68,9 @@ export function* editTask(transaction: BoardTransaction, taskId: string, edit: T
   if (task.status === "archived") throw archivedError(task);
   const isDone = task.status === "done";
   if (isDone && (edit.title !== undefined || edit.body !== undefined))
-    throw new AppError("task-move-refused", `${taskId} is done; its title and body cannot be changed.`);
+    throw new AppError("task-move-refused", `${taskId} is done; its title and body cannot be changed.`, {
+      hint: `Reopen it first: \`hermes kanban reopen ${taskId}\`.`,
+    });
   if (!isDone && (edit.result !== undefined || edit.summary !== undefined || edit.metadata !== undefined))
     throw new AppError(
       "task-move-refused",

@@ -14,8 +14,10 @@ export async function requireIdle(
   const [id, ...others] = work.running;
   if (id === undefined) return work;
   const more = others.length === 0 ? "" : `, and ${others.length} more`;
+  const kanban = `hermes kanban --board ${store.slug}`;
   throw new AppError("task-running", `${id} on the board ${store.slug} is running as ${profile}${more}.`, {
-    hint: `Wait until it ends, or end it with \`hermes kanban --board ${store.slug} reclaim ${id}\`; then run this command again.`,
+    // A dispatcher would immediately start a task again that is only reclaimed.
+    hint: `Wait until it ends, or stop it with \`${kanban} hold ${id}\` and \`${kanban} reclaim ${id}\`; then run this command again.`,
   });
 }
 

@@ -57,10 +57,14 @@ export function withPathsIn(folder: string, rows: Iterable<string>): Iterable<st
   };
 }
 
-/** Writes the files of an import to their final paths. Without `keep`, disposing removes them again. */
+/**
+ * Writes the files of an import to their final paths. Without `keep`, disposing removes them again. `replace` replaces existing
+ * files, whose content may be cut off.
+ */
 export class ImportedFiles implements AsyncDisposable {
   readonly #attachments = new Map<number, Attachment>();
   readonly #folder: string;
+  readonly #replace: boolean;
   readonly #paths: string[] = [];
   #isKept = false;
   readonly #damaged: string[] = [];
@@ -68,8 +72,9 @@ export class ImportedFiles implements AsyncDisposable {
     | { readonly attachment: Attachment; readonly file: FileHandle; readonly check: ContentVerifier }
     | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, { replace = false }: { readonly replace?: boolean } = {}) {
     this.#folder = folder;
+    this.#replace = replace;
   }
 
   /** Records a row if it is an attachment, whose file follows later. */
@@ -118,6 +123,7 @@ export class ImportedFiles implements AsyncDisposable {
     const path = pathOf(attachment, this.#folder);
     await ensurePrivateFolder(join(this.#folder, folderNameOf(attachment.task_id)));
     try {
+      if (this.#replace) await rm(path, { force: true });
       const file = await open(path, "wx", 0o600);
       this.#paths.push(path);
       return { attachment, file, check: new ContentVerifier(attachment) };

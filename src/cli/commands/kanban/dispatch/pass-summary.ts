@@ -31,6 +31,27 @@ export function tasksToName(report: PassReport): readonly string[] {
 
 const NOT_STARTED = OUTCOMES.filter((outcome) => outcome !== "spawned");
 
+/** The tasks that a pass did not start, each with the reason. */
+export function tasksNotStarted(report: PassReport): ReadonlySet<string> {
+  return new Set(NOT_STARTED.flatMap((outcome) => report[outcome].map((one) => reasonKeyOf(outcome, one))));
+}
+
+/** The report without the tasks that are in `known` and were again not started for the same reason. */
+export function withoutTasks(report: PassReport, known: ReadonlySet<string>): PassReport {
+  const rest = NOT_STARTED.map((outcome) => [
+    outcome,
+    report[outcome].filter((one) => !known.has(reasonKeyOf(outcome, one))),
+  ]);
+  return { ...report, ...(Object.fromEntries(rest) as Partial<PassReport>) };
+}
+
+type Entry = PassReport[Outcome][number];
+
+function reasonKeyOf(outcome: Outcome, one: Entry): string {
+  if (typeof one === "string") return `${outcome} ${one}`;
+  return `${outcome} ${one.task_id} ${"reason" in one ? one.reason : ""}`;
+}
+
 interface PassSummary {
   readonly actions: readonly string[];
   /** Tasks that start within seconds. */
