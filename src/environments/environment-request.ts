@@ -1,3 +1,4 @@
+import { quoteWord } from "./channel/quote.ts";
 import type { TerminalOptions } from "./options.ts";
 import type { Offer } from "./sync/offered-file.ts";
 
@@ -41,6 +42,11 @@ export interface EnvironmentRequest extends EnvironmentFacts {
 
 /** The name of the environment that all sessions of a profile share. */
 export const SHARED_TASK = "default";
+
+/** ` --task NAME` for a sandbox command that is suggested to the user, if the task is not the default one. */
+export function taskFlag(task: string): string {
+  return task === SHARED_TASK ? "" : ` --task ${quoteWord(task)}`;
+}
 
 /** The name of a conversation's environment under the setting `isolation`. Without a board task, the session is the task. */
 export function environmentTask(

@@ -64,8 +64,8 @@ export interface CommandResult {
   readonly badWorkdir: boolean;
   /** The session's folder after the command. */
   readonly cwd: TargetPath | undefined;
-  /** Processes that could not be ended; report them to the user. */
-  readonly survivors: readonly Survivor[];
+  /** Processes that could not be ended; report them to the user. Undefined if it is unknown whether any still run. */
+  readonly survivors: readonly Survivor[] | undefined;
   /** Complete sentences for the reader of the output. */
   readonly notices: readonly string[];
   readonly durationMs: number;

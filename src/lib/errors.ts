@@ -63,8 +63,9 @@ export const HINTS = {
   "turns-full": "Try again when one of them has ended.",
   "turns-draining": "Try again once the server has restarted.",
   "turn-failed": "Continue with `hermes -c -z` and a new message.",
-  "job-not-found": "List job ids with `hermes sandbox jobs --all`.",
-  "job-unstarted": "The job was not started. Correct the problem named in the message.",
+  "job-not-found":
+    "List job ids with `hermes sandbox jobs --all`, and with --task those of the sandbox of another task.",
+  "job-unstarted": "Correct the problem named in the message.",
   "job-survived":
     "The job stays in the list. Try again, or stop the sandbox. A process of another user can be ended only by that user.",
   "job-unreachable": "Try again; the job itself may still run.",

@@ -126,7 +126,7 @@ describeWith("docker", "in the middle of a command", (service) => {
     await home.docker("stop", id);
     const end = await run.ended;
     expect(end.exitCode).toBe(125);
-    expect(end.stderr).toMatch(/the sandbox is exited.*not run again/);
+    expect(end.stderr).toMatch(/the sandbox was stopped.*not run again/);
     expect(await home.exec("cat /etc/kept")).toMatchObject({ exitCode: 0, stdout: "kept\n" });
     expect(await home.containers()).toEqual([id]);
   });

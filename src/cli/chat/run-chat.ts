@@ -13,6 +13,7 @@ import { createRedactor } from "../../lib/redact/redactor.ts";
 import { firstTextOf, textOf } from "../../providers/message.ts";
 import { VERSION } from "../../version.ts";
 import type { CommandContext } from "../context.ts";
+import { profileFlag } from "../profile-flag.ts";
 import { startApp } from "../start-app.ts";
 import { currentFolder } from "../terminal/current-folder.ts";
 import { quoteShort } from "../terminal/quote-text.ts";
@@ -368,8 +369,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   const { draft, queue } = unsent();
   for (const text of [...queue, ...(draft.trim() === "" ? [] : [draft])])
     terminal.note(`Not sent, kept for later: ${quoteShort(text)}`);
-  const profile = context.flags.profile === undefined ? "" : `-p ${app.profile.name} `;
-  const farewell = `${formatDuration(Date.now() - startedAt)} · resume with: hermes ${profile}-r ${conversation?.sessionId}`;
+  const farewell = `${formatDuration(Date.now() - startedAt)} · resume with: hermes ${profileFlag(context.flags.profile)}-r ${conversation?.sessionId}`;
   const { reason } = signal; // the exit code names the signal
   if (signal.aborted) throw isStored() && reason instanceof AppError ? withHint(reason, farewell) : reason;
   if (isStored()) terminal.note(farewell);

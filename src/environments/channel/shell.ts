@@ -159,7 +159,7 @@ export function createShell(adapter: ShellAdapter): Environment {
         ...ENDINGS[interruption],
         cwd: session.cwd,
         badWorkdir: false,
-        survivors: survivors ?? [],
+        survivors,
         notices: [...takeNotices(), ...notices(interruption, inputError, survivors)],
         durationMs: durationMs(),
       };

@@ -115,6 +115,7 @@ export function openDockerEnvironment({
       }
       if (found === "unreachable") return "the container engine does not answer";
       if (found === undefined || found.state === "removing") return "the sandbox was removed";
+      if (found.state === "exited") return "the sandbox was stopped";
       return found.state === "running" ? undefined : `the sandbox is ${found.state}`;
     },
     takeNotices,

@@ -16,6 +16,7 @@ import { addUsage } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
 import { CARRY_OUT, PLAN_MODE } from "../../plan-mode-prompts.ts";
+import { profileFlag } from "../../profile-flag.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -134,7 +135,11 @@ export async function runOnce(
   const say = async (message: UserMessage, within: TurnLimits): Promise<AgentEventOf<"turn-end">> => {
     let hasOnlyReasoning = false;
     for await (const raw of conversation.say(message, within, stopping)) {
-      const event = withNextCommand(raw, conversation.sessionId, options);
+      const event = withNextCommand(
+        raw,
+        `${profileFlag(context.flags.profile)}-r ${conversation.sessionId}`,
+        options,
+      );
       eventLog.add(event);
       view.show(event);
       prompt.show(event);
@@ -178,13 +183,14 @@ export async function runOnce(
  * carries it out.
  */
 async function askForPlan(
-  { terminal, signal }: CommandContext,
+  { terminal, flags, signal }: CommandContext,
   { text }: RunResult,
   sessionId: string | undefined,
 ): Promise<"asked" | "unasked" | undefined> {
   if (text === "" || sessionId === undefined) return undefined;
   if (!terminal.interactive) {
-    terminal.note(`hermes: To carry out the plan: hermes -r ${sessionId} -z "${CARRY_OUT}"`);
+    const command = `hermes ${profileFlag(flags.profile)}-r ${sessionId} -z "${CARRY_OUT}"`;
+    terminal.note(`hermes: To carry out the plan: ${command}`);
     return undefined;
   }
   await terminal.discardTyped(signal);
@@ -195,9 +201,9 @@ async function askForPlan(
 }
 
 /** Adds the command that resumes a stopped turn as a hint, because a single run takes no further input. */
-function withNextCommand(event: AgentEvent, sessionId: string, { session }: RunOptions): AgentEvent {
+function withNextCommand(event: AgentEvent, flags: string, { session }: RunOptions): AgentEvent {
   if (event.type !== "turn-end" || event.outcome !== "stopped") return event;
-  const hint = session === false ? "Run it again." : `Resume it with: hermes -r ${sessionId} -z "continue"`;
+  const hint = session === false ? "Run it again." : `Resume it with: hermes ${flags} -z "continue"`;
   return { ...event, hint };
 }
 

@@ -9,6 +9,7 @@ import { hasOperations, listOperations } from "../../../environments/docker/reco
 import { sandboxKey } from "../../../environments/docker/spec/sandbox-names.ts";
 import type { SandboxSpec } from "../../../environments/docker/spec/sandbox-spec.ts";
 import { describeDrift } from "../../../environments/docker/spec/spec-fields.ts";
+import { taskFlag } from "../../../environments/environment-request.ts";
 import { formatJob } from "../../../environments/jobs/job-command.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
@@ -118,7 +119,7 @@ export async function explainSandbox(
   const container = await findChosenSandbox(engine, spec, chosenSandbox, context.signal);
   if (!container) {
     throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} does not exist yet.`, {
-      hint: "Create it with `hermes sandbox exec -- true`; only an existing sandbox can be inspected.",
+      hint: `Create it with \`hermes sandbox exec${taskFlag(task)} -- true\`; only an existing sandbox can be inspected.`,
     });
   }
   const isolation = await readIsolation(engine, container, context.signal);

@@ -94,7 +94,7 @@ export function build(context: CommandContext): Command {
       "hermes sandbox stop --task research --force",
     ]),
   )
-    .option("--force", "stop it even if it is in use, runs a job or holds files in memory")
+    .option("--force", "stop it even if it is in use, runs a job or has /root and /workspace in memory")
     .action(async (chosenSandbox, options) =>
       (await VERBS.lifecycle()).stopChosenSandbox(context, { ...options, chosenSandbox }),
     );

@@ -15,6 +15,7 @@ import { formatJob } from "../../../environments/jobs/job-command.ts";
 import type { Backend } from "../../../environments/options.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
+import { profileFlag } from "../../profile-flag.ts";
 import { formatBytes } from "../../terminal/format-bytes.ts";
 import { requireYes } from "../../terminal/require-yes.ts";
 import { renderTable } from "../../terminal/table.ts";
@@ -94,10 +95,10 @@ export async function restoreFrom(
   if (json)
     return context.terminal.printJson({ ...printable(restored), before: previousSnapshotId, ended_jobs });
   context.terminal.print(`${restored.name} (${restored.id.slice(0, 12)}), after ${seconds(restored)} s`);
-  if (previousSnapshotId !== null)
-    context.terminal.note(
-      `The previous files are kept; undo with \`hermes sandbox restore ${previousSnapshotId}\`.`,
-    );
+  if (previousSnapshotId !== null) {
+    const undo = `hermes ${profileFlag(context.flags.profile)}sandbox restore ${previousSnapshotId}`;
+    context.terminal.note(`The previous files are kept; undo with \`${undo}\`.`);
+  }
   if (endedJobs.length > 0) context.terminal.note(`Ended jobs: ${endedJobs.map(formatJob).join(", ")}.`);
 }
 

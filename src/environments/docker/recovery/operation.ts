@@ -73,8 +73,13 @@ export async function beginOperation(
   let current: OperationRecord = { version: 1, owner, ...subject };
   const write = (into: string) =>
     writeFileAtomic(join(into, RECORD_FILE), JSON.stringify(current), { mode: 0o600 });
-  await write(beginning);
-  await rename(beginning, folder);
+  try {
+    await write(beginning);
+    await rename(beginning, folder);
+  } catch (error) {
+    await removeFolder(beginning).catch(() => undefined); // removeIncompleteOperations removes it later
+    throw error;
+  }
   return {
     id,
     folder,

@@ -98,8 +98,15 @@ async function moveEarlierFolders(
   const aside = await createReplacedPath(store, target);
   await operation.note({ aside: { folder: aside } });
   if (!(await moveFolder(target, aside))) return undefined;
-  reporter.onNotice(`Files of an earlier sandbox of this task were moved to ${aside}.`);
+  reportMovedFiles(reporter, aside);
   return aside;
+}
+
+/** Reports files that are in no snapshot; reclaimSnapshots removes them when a snapshot of that age would be removed. */
+export function reportMovedFiles(reporter: Reporter, folder: string): void {
+  reporter.onNotice(
+    `Files of an earlier sandbox of this task were moved to ${folder}. They are removed after terminal.docker_snapshot_ttl_seconds.`,
+  );
 }
 
 /** Creates a free path below the folder for replaced folders. */

@@ -17,6 +17,7 @@ import {
   createReplacedPath,
   createSandboxFromSeed,
   persistentRoot,
+  reportMovedFiles,
   restoreReplaced,
 } from "./create-sandbox-from-seed.ts";
 import { type ForkedSandbox, type ForkOptions, prepareSeed, removeSeed } from "./fork-sandbox.ts";
@@ -65,11 +66,12 @@ export async function restoreSandbox(
     try {
       await operation.note({ aside, kept: previousSnapshotId !== undefined });
       if (old !== undefined) await renameContainer(engine, old.id, aside.container, signal);
-      await moveFolder(persistentRoot(spec, spec.task), aside.folder);
+      const hadFiles = await moveFolder(persistentRoot(spec, spec.task), aside.folder);
       const id = await createSandboxFromSeed(engine, spec, seed, operation, reporter, signal);
       if (old !== undefined)
         await removeReplaced(engine, spec, old, previousSnapshotId && aside.folder, reporter, signal);
       await operation.end();
+      if (hadFiles && previousSnapshotId === undefined) reportMovedFiles(reporter, aside.folder);
       const durationMs = performance.now() - startedAt;
       return {
         id,
