@@ -7,7 +7,7 @@ import { requireNoBadValues } from "../../../config/load-config.ts";
 import { resolveConfig } from "../../../config/resolve-config.ts";
 import type { ResolvedConfig } from "../../../config/resolved-config.ts";
 import { loadSections, schemaAt } from "../../../config/schema.ts";
-import { formatProblem, type Problem, unknownName } from "../../../config/setting-problem.ts";
+import { formatProblem, type Problem, unknownNameProblem } from "../../../config/setting-problem.ts";
 import { parseSettingText } from "../../../config/setting-text.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
@@ -125,17 +125,17 @@ export async function checkConfig(context: CommandContext, { json }: { json?: bo
 export async function editConfig(context: CommandContext): Promise<void> {
   const { openApp, terminal, signal } = context;
   const { configPath: path } = (await openApp()).profile;
-  const before = (await readTextFile(path)) ?? "";
+  const currentText = (await readTextFile(path)) ?? "";
   const draft = `${path}.draft-${randomBytes(4).toString("hex")}.yaml`;
-  await writeFileAtomic(draft, before || "# Settings of Hermes. See `hermes config keys`.\n", {
+  await writeFileAtomic(draft, currentText || "# Settings of Hermes. See `hermes config keys`.\n", {
     mode: 0o600,
   });
   for (;;) {
     await runEditor(draft, context);
-    const after = (await readTextFile(draft)) ?? "";
-    const problems = await fileProblemsOf(draft, after);
+    const editedText = (await readTextFile(draft)) ?? "";
+    const problems = await fileProblemsOf(draft, editedText);
     if (problems.length === 0) {
-      if (((await readTextFile(path)) ?? "") !== before)
+      if (((await readTextFile(path)) ?? "") !== currentText)
         throw new AppError(
           "file-unwritable",
           `${path} was changed by another process; it was not overwritten.`,
@@ -143,9 +143,9 @@ export async function editConfig(context: CommandContext): Promise<void> {
             hint: `Your version is in ${draft}; compare the two and merge them.`,
           },
         );
-      if (after !== before) await writeFileAtomic(path, after, {});
+      if (editedText !== currentText) await writeFileAtomic(path, editedText, {});
       await rm(draft, { force: true });
-      return terminal.note(after === before ? "No changes." : `Saved ${path}.`);
+      return terminal.note(editedText === currentText ? "No changes." : `Saved ${path}.`);
     }
     for (const problem of problems) terminal.note(`${formatProblem(problem)}.\n  ${problem.hint}`);
     const answer = await terminal.ask("Edit again? [Y/n] ", signal);
@@ -229,6 +229,6 @@ function misspelledVariables(variables: CommandContext["variables"]): Problem[] 
     .flatMap((name) => {
       const near = findClosest(name, names);
       if (near === undefined) return [];
-      return [unknownName(undefined, name, "no setting reads this variable", `Did you mean ${near}?`)];
+      return [unknownNameProblem(undefined, name, "no setting reads this variable", `Did you mean ${near}?`)];
     });
 }
