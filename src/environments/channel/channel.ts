@@ -351,7 +351,7 @@ function createChannel(child: RunningShell, program: string) {
       });
       spent = true;
       await Promise.race([opened, end]);
-      feed(child.stdin, input.chunks, end).then((isWhole) => {
+      sendChunks(child.stdin, input.chunks, end).then((isWhole) => {
         isComplete = isWhole;
         child.stdin.end();
       }, input.onFailed);
@@ -418,7 +418,11 @@ function createChannel(child: RunningShell, program: string) {
 }
 
 /** Resolves to whether the whole input was sent; the command may end before that. */
-async function feed(stdin: NodeJS.WritableStream, chunks: AsyncIterable<Uint8Array>, end: Promise<unknown>) {
+async function sendChunks(
+  stdin: NodeJS.WritableStream,
+  chunks: AsyncIterable<Uint8Array>,
+  end: Promise<unknown>,
+) {
   const iterator = chunks[Symbol.asyncIterator]();
   // Promise.race of each chunk against `end` would keep all chunks in memory until `end`.
   let hasEnded = false;

@@ -125,17 +125,17 @@ export async function checkConfig(context: CommandContext, { json }: { json?: bo
 export async function editConfig(context: CommandContext): Promise<void> {
   const { openApp, terminal, signal } = context;
   const { configPath: path } = (await openApp()).profile;
-  const currentText = (await readTextFile(path)) ?? "";
+  const before = (await readTextFile(path)) ?? "";
   const draft = `${path}.draft-${randomBytes(4).toString("hex")}.yaml`;
-  await writeFileAtomic(draft, currentText || "# Settings of Hermes. See `hermes config keys`.\n", {
+  await writeFileAtomic(draft, before || "# Settings of Hermes. See `hermes config keys`.\n", {
     mode: 0o600,
   });
   for (;;) {
     await runEditor(draft, context);
-    const editedText = (await readTextFile(draft)) ?? "";
-    const problems = await fileProblemsOf(draft, editedText);
+    const after = (await readTextFile(draft)) ?? "";
+    const problems = await fileProblemsOf(draft, after);
     if (problems.length === 0) {
-      if (((await readTextFile(path)) ?? "") !== currentText)
+      if (((await readTextFile(path)) ?? "") !== before)
         throw new AppError(
           "file-unwritable",
           `${path} was changed by another process; it was not overwritten.`,
@@ -143,9 +143,9 @@ export async function editConfig(context: CommandContext): Promise<void> {
             hint: `Your version is in ${draft}; compare the two and merge them.`,
           },
         );
-      if (editedText !== currentText) await writeFileAtomic(path, editedText, {});
+      if (after !== before) await writeFileAtomic(path, after, {});
       await rm(draft, { force: true });
-      return terminal.note(editedText === currentText ? "No changes." : `Saved ${path}.`);
+      return terminal.note(after === before ? "No changes." : `Saved ${path}.`);
     }
     for (const problem of problems) terminal.note(`${formatProblem(problem)}.\n  ${problem.hint}`);
     const answer = await terminal.ask("Edit again? [Y/n] ", signal);

@@ -75,7 +75,7 @@ export function locateHunk(
     const runs = findOccurrences(own, wanted, from).filter(
       (at) => endsAtFileEnd(at) && (!isIndented || learn(at) !== undefined),
     );
-    const matches = nearest(anchored === undefined ? runs : firstAfterEach(anchored, runs), stated);
+    const matches = nearestPositions(anchored === undefined ? runs : firstAfterEach(anchored, runs), stated);
     const [at] = matches;
     if (at === undefined) continue;
     if (matches.length > 1) return { kind: "ambiguous", positions: matches };
@@ -131,7 +131,7 @@ function firstAfterEach(starts: readonly number[], positions: readonly number[])
 }
 
 /** The positions closest to the stated line: two if they are equally far, all if no line is stated. */
-function nearest(positions: readonly number[], stated: number | undefined): readonly number[] {
+function nearestPositions(positions: readonly number[], stated: number | undefined): readonly number[] {
   if (stated === undefined) return positions;
   const distance = (position: number) => Math.abs(position - stated);
   const least = positions.reduce((best, position) => Math.min(best, distance(position)), Infinity);
