@@ -74,15 +74,15 @@ export async function forkInto(
   const { engine, spec, request } = await dockerWithSnapshots(context, newTask, { mayCreate: true });
   const { reporter } = request;
   // Quiet, because the notices are printed once, for the new sandbox.
-  const createSpecOf = async (other: string): Promise<SandboxSpec> =>
+  const from = async (other: string): Promise<SandboxSpec> =>
     (await prepareDocker({ ...request, task: other, reporter: quietReporter }, context.signal)).spec;
   const source =
     snapshot === undefined
-      ? { sandbox: await createSpecOf(task ?? "default") }
+      ? { sandbox: await from(task ?? "default") }
       : { snapshot: await requireSnapshot(spec, snapshot) };
   const options = { now: Date.now(), reporter };
   const forked = await forkSandbox(engine, source, spec, options, context.signal);
-  if (json) return context.terminal.printJson(describeFork(forked));
+  if (json) return context.terminal.printJson(printable(forked));
   context.terminal.print(`${forked.name} (${forked.id.slice(0, 12)}), after ${seconds(forked)} s`);
 }
 
@@ -111,7 +111,7 @@ export async function restoreFrom(
   const { previousSnapshotId = null, endedJobs } = restored;
   const ended_jobs = endedJobs.map(({ id }) => id);
   if (json)
-    return context.terminal.printJson({ ...describeFork(restored), before: previousSnapshotId, ended_jobs });
+    return context.terminal.printJson({ ...printable(restored), before: previousSnapshotId, ended_jobs });
   context.terminal.print(`${restored.name} (${restored.id.slice(0, 12)}), after ${seconds(restored)} s`);
   if (previousSnapshotId !== null)
     context.terminal.note(
@@ -169,13 +169,7 @@ async function dockerWithSnapshots(
   return openDockerContext(context, task, options);
 }
 
-function describeFork(forked: {
-  id: string;
-  name: string;
-  task: string;
-  origin: string;
-  durationMs: number;
-}) {
+function printable(forked: { id: string; name: string; task: string; origin: string; durationMs: number }) {
   const { id, name, task, origin, durationMs } = forked;
   return { id, name, task, origin, duration_ms: Math.round(durationMs) };
 }
