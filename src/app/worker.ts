@@ -97,7 +97,7 @@ export async function workOrder(
           takesNotes: true, // comments on the task
           haltsLoops: true,
           showsText: false,
-          whenAsked: "ask",
+          whenApprovalNeeded: "ask",
           titledBy: "nobody", // the task has a title
           tools,
         },

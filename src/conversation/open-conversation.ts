@@ -316,7 +316,7 @@ export async function openConversation(
       endsUnanswered: settings.approvals.on_timeout === "end-turn",
       haltsLoops: surface.haltsLoops,
       spendingCaps,
-      takeSpent: () => uncounted.splice(0),
+      takeAuxiliaryRequests: () => uncounted.splice(0),
       redact: (text) => redactor.redact(text),
       isTitleCut: title === undefined && surface.titledBy !== "nobody",
       clock: systemClock,

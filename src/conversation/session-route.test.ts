@@ -148,7 +148,7 @@ describe("a session keeps its server", () => {
     });
     expect(changed).toMatchObject({
       route: { apiMode: "chat_completions" },
-      kept: { apiMode: "chat_completions" },
+      sessionModel: { apiMode: "chat_completions" },
     });
     const fromSettings = find({
       settings: { ...settings, model: { ...model, api_mode: "anthropic_messages" } },
@@ -184,7 +184,7 @@ describe("a session moves to another server with a notice", () => {
     for (const model of [{ provider: "one" }, { model: "one:m" }])
       expect(find({ settings, session: {}, overrides, model })).toMatchObject({
         route: { provider: "one", model: "m", baseUrl: C },
-        kept: { keepsAddress: true },
+        sessionModel: { keepsAddress: true },
       });
   });
 

@@ -1,6 +1,6 @@
 import { quoteWord } from "./channel/quote.ts";
 import type { TerminalOptions } from "./options.ts";
-import type { Offer } from "./sync/offered-file.ts";
+import type { OfferedFiles } from "./sync/offered-file.ts";
 
 /** Receives messages for the user, as complete sentences. */
 export interface Reporter {
@@ -12,7 +12,7 @@ export interface Reporter {
 export interface TemporaryFiles {
   /** A plain word that is unique among the lenders of one environment. */
   readonly owner: string;
-  list(signal: AbortSignal): Promise<Offer>;
+  list(signal: AbortSignal): Promise<OfferedFiles>;
 }
 
 /** Facts about the profile and this machine that an environment may use, resolved before the environment is opened. */

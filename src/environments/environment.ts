@@ -79,6 +79,7 @@ export interface Environment extends AsyncDisposable {
   warm(signal: AbortSignal): Promise<void>;
   /** Resolves however the command ends. Rejects only if the command could not be started or `signal` was already aborted. */
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
+  /** How many commands are running. */
   readonly runningCommands: number;
   /**
    * This machine outside the local sandbox; absent without one. It runs commands that the user has allowed to leave the

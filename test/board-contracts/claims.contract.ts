@@ -10,7 +10,7 @@ import {
   takeLease,
 } from "../../src/board/dispatcher/transactions/board-lease.ts";
 import { neverAborted } from "../../src/lib/time/never-aborted.ts";
-import { type BoardLab, CLAIM, claimNext, codeOf, exported, openStage } from "../support/board-lab.ts";
+import { type BoardLab, CLAIM, claimNext, codeOf, exportedLines, openStage } from "../support/board-lab.ts";
 
 export function claimsContract(openLab: () => Promise<BoardLab>): void {
   describe("claims and runs", () => {
@@ -38,7 +38,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       const seen = JSON.stringify([
         await stage.store.show(task.id, neverAborted),
         await stage.store.events(0, undefined, neverAborted),
-        await exported(stage.store),
+        await exportedLines(stage.store),
       ]);
       expect(seen).not.toContain(claimed.token);
     });
@@ -71,7 +71,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       await stage.operator.archive(gone.id, neverAborted);
       await stage.operator.purge(gone.id, neverAborted);
       await using copy = await openStage(openLab);
-      const lines = await exported(stage.store);
+      const lines = await exportedLines(stage.store);
       await copy.store.import({ kind: "system", name: "import" }, { lines }, neverAborted);
       for (const board of [stage, copy]) {
         const done = await board.add("by hand");

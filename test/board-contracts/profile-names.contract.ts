@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { neverAborted } from "../../src/lib/time/never-aborted.ts";
-import { type BoardLab, CLAIM, codeOf, exported, openStage } from "../support/board-lab.ts";
+import { type BoardLab, CLAIM, codeOf, exportedLines, openStage } from "../support/board-lab.ts";
 
 export function profileNamesContract(openLab: () => Promise<BoardLab>): void {
   describe("the names of profiles", () => {
@@ -90,13 +90,13 @@ export function profileNamesContract(openLab: () => Promise<BoardLab>): void {
       const running = await stage.add("running");
       await stage.add("waiting");
       await stage.claim(running.id);
-      const before = await exported(stage.store);
+      const before = await exportedLines(stage.store);
       const rename = stage.operator.renameProfile("worker", "shop", neverAborted);
       await expect(rename).rejects.toMatchObject({
         code: "task-running",
         message: expect.stringContaining(running.id),
       });
-      expect(await exported(stage.store)).toEqual(before);
+      expect(await exportedLines(stage.store)).toEqual(before);
       expect(await codeOf(stage.operator.renameProfile("worker", "none", neverAborted))).toBe(
         "task-input-invalid",
       );

@@ -286,6 +286,8 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       expect(await codeOf(stage.system.hold(ready.id, false, neverAborted))).toBe("board-action-denied");
       await stage.operator.hold(child.id, false, neverAborted);
       expect(await stage.statusOf(child.id)).toBe("ready");
+      const { events } = await stage.store.show(child.id, neverAborted);
+      expect(events.map(({ kind }) => kind)).toContain("hold_removed");
     });
 
     test("a second block of the same kind without an answer moves a task to triage; another kind restarts the count", async () => {

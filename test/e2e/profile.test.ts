@@ -211,7 +211,7 @@ describe("bad names", () => {
   });
 });
 
-test("F52: no question is asked where nobody can answer, and nothing is done", async () => {
+test("F52: without a terminal no question is asked, and nothing is done", async () => {
   await using home = await tempHome();
   await home.hermes(["profile", "create", "work"]);
   const { exitCode, stdout, stderr } = await home.hermes(["profile", "delete", "work"], { stdin: "y\n" });

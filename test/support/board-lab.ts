@@ -85,7 +85,10 @@ export async function openPostgresLab(url: string): Promise<BoardLab> {
 }
 
 /** The lines of an export. */
-export async function exported(store: BoardStore, options: { portable?: boolean } = {}): Promise<string[]> {
+export async function exportedLines(
+  store: BoardStore,
+  options: { portable?: boolean } = {},
+): Promise<string[]> {
   const lines: string[] = [];
   await store.export(options, (line) => void lines.push(line), neverAborted);
   return lines;

@@ -52,7 +52,7 @@ export async function openFilesLab({ folder, setUp = ":", open }: FilesTraits): 
 }
 
 /** The same environment with each request passed through `change`. */
-export function changed(
+export function withChangedRequests(
   environment: Environment,
   change: (request: CommandRequest) => CommandRequest,
 ): Environment {
@@ -66,11 +66,14 @@ export function changed(
 }
 
 /** The files of the same environment with each command passed through `alter`. */
-export function altered(
+export function withChangedCommands(
   environment: Environment,
   alter: (command: string) => string,
   programs: SearchPrograms = {},
 ): EnvironmentFiles {
-  const other = changed(environment, (request) => ({ ...request, command: alter(request.command) }));
+  const other = withChangedRequests(environment, (request) => ({
+    ...request,
+    command: alter(request.command),
+  }));
   return createEnvironmentFiles(other, other.openSession(), programs);
 }

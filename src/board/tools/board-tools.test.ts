@@ -1,7 +1,7 @@
 import { mkdir, readFile, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { exported, openSqliteLab, openStage, runCaller } from "../../../test/support/board-lab.ts";
+import { exportedLines, openSqliteLab, openStage, runCaller } from "../../../test/support/board-lab.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { readAttachment } from "../attachments/attachment-content.ts";
@@ -168,7 +168,7 @@ test("a worker whose run has ended can change nothing", async () => {
   const own = await lab.add("own");
   const { call } = await lab.work(await lab.claim(own.id));
   await lab.operator.release(own.id, "", neverAborted);
-  const before = await exported(lab.store);
+  const before = await exportedLines(lab.store);
   const calls = [
     call("kanban_complete", { summary: "late" }),
     call("kanban_block", { reason: "late" }),
@@ -179,7 +179,7 @@ test("a worker whose run has ended can change nothing", async () => {
   ];
   for (const answer of await Promise.all(calls))
     expect(answer).toMatchObject({ ok: false, error: expect.stringMatching(/has ended/) });
-  expect(await exported(lab.store)).toEqual(before);
+  expect(await exportedLines(lab.store)).toEqual(before);
 });
 
 test("board C5: secrets are removed from everything a worker writes", async () => {
@@ -196,7 +196,7 @@ test("board C5: secrets are removed from everything a worker writes", async () =
   const other = await lab.work(await lab.claim(blocked.id));
   await other.call("kanban_block", { reason: `needs ${SECRET}` });
   await lab.callToolsAs(AGENT)("kanban_unblock", { task_id: blocked.id, reason: `here is ${SECRET}` });
-  const board = (await exported(lab.store)).join("\n");
+  const board = (await exportedLines(lab.store)).join("\n");
   expect(board).toContain("did ");
   expect(board).not.toContain(SECRET);
 });

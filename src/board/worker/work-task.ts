@@ -5,7 +5,7 @@ import type { UserMessage } from "../../providers/message.ts";
 import type { ModelFailure } from "../../providers/provider.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { RunCaller } from "../caller.ts";
-import { OWN_RESULTS } from "../supervisor/classify-exit.ts";
+import { WORKER_OUTCOMES } from "../supervisor/classify-exit.ts";
 import type { Comment } from "../task.ts";
 import { WORKER_EXIT_CODES } from "./worker-exits.ts";
 import { CHECKPOINT_NOTE, renderCommentNote, renderQuestion, renderReminder } from "./worker-messages.ts";
@@ -13,7 +13,7 @@ import { CHECKPOINT_NOTE, renderCommentNote, renderQuestion, renderReminder } fr
 /** The conversation in which a task is worked on. */
 export interface WorkConversation {
   readonly sessionId: string;
-  say(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncIterable<AgentEvent>;
+  runTurn(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncIterable<AgentEvent>;
   steer(text: string): void;
   failure(): ModelFailure | undefined;
 }
@@ -70,7 +70,7 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
     let end: AgentEventOf<"turn-end"> | undefined;
     let running = 0;
     let requests = 0;
-    for await (const event of conversation.say(message, limits, stop)) {
+    for await (const event of conversation.runTurn(message, limits, stop)) {
       work.logEvent(event);
       if (event.type === "turn-end") end = event;
       if (event.type === "approval-asked" && outcome === undefined) {
@@ -107,7 +107,7 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
       if (signal.aborted) return WORKER_EXIT_CODES.terminated;
       const fresh = await pollTask();
       if (outcome !== undefined)
-        return OWN_RESULTS.has(outcome) ? WORKER_EXIT_CODES.ended : WORKER_EXIT_CODES.failed;
+        return WORKER_OUTCOMES.has(outcome) ? WORKER_EXIT_CODES.ended : WORKER_EXIT_CODES.failed;
       if (end?.outcome !== "completed") return exitOf(end, conversation.failure());
       if (nudges <= 0) return WORKER_EXIT_CODES.ended;
       if (fresh.length > 0) await acknowledge(fresh);

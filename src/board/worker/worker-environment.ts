@@ -3,7 +3,7 @@ import { join, posix, relative } from "node:path";
 import { parseVolume } from "../../environments/docker/spec/mounts.ts";
 import type { TemporaryFiles } from "../../environments/environment-request.ts";
 import type { TerminalOptions } from "../../environments/options.ts";
-import type { Offer } from "../../environments/sync/offered-file.ts";
+import type { OfferedFiles } from "../../environments/sync/offered-file.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { AttachmentFolders } from "../attachments/attachment-files.ts";
 
@@ -90,7 +90,7 @@ export function createWorkerEnvironment(
 }
 
 /** The files in the folders of the tasks, without those that are still being written. */
-async function offerFiles({ folder, taskIds }: ReadableFiles): Promise<Offer> {
+async function offerFiles({ folder, taskIds }: ReadableFiles): Promise<OfferedFiles> {
   const found = await Promise.all(
     taskIds.map(async (id) => {
       const entries = await readdir(join(folder, id), { recursive: true, withFileTypes: true });

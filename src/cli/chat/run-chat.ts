@@ -192,7 +192,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     giveBack: (text) => dispatch({ type: "give-back", text, draft: window.draft() }),
     onFailure: report,
   });
-  const unsent = (): Unsent => ({
+  const readUnsent = (): Unsent => ({
     draft: window.draft(),
     stash: window.stash() ?? "",
     queue: [...sendQueue.waiting(), ...state.steers, ...state.queue],
@@ -209,8 +209,8 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   let keeper: UnsentKeeper | undefined;
   const onNotice = (text: string): void => dispatch({ type: "notice", text });
   // Standard error is the same terminal, so anything written to it would appear in the input line.
-  const note = (text: string): void => onNotice(text.replace(/^hermes: (?:warning: )?/, ""));
-  const app = await startApp({ openApp: context.openApp, terminal: { ...terminal, note } });
+  const showNotice = (text: string): void => onNotice(text.replace(/^hermes: (?:warning: )?/, ""));
+  const app = await startApp({ openApp: context.openApp, terminal: { ...terminal, note: showNotice } });
   const { display } = app.resolved.config;
   keys = createKeyBindings(display.keys);
   if (display.screen_reader && plain === undefined)
@@ -240,7 +240,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   );
   session = opened;
   const store = createUnsentStore(join(app.profile.home, "drafts"), await readOwnIdentity(signal));
-  keeper = createUnsentKeeper({ store, read: unsent, onFailure: report });
+  keeper = createUnsentKeeper({ store, read: readUnsent, onFailure: report });
 
   const history = createHistoryStore(
     join(app.profile.home, "history.jsonl"),
@@ -366,7 +366,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     eventLog?.[Symbol.dispose]();
   }
   const conversation = opened.current();
-  const { draft, queue } = unsent();
+  const { draft, queue } = readUnsent();
   for (const text of [...queue, ...(draft.trim() === "" ? [] : [draft])])
     terminal.note(`Not sent, kept for later: ${quoteShort(text)}`);
   const farewell = `${formatDuration(Date.now() - startedAt)} · resume with: hermes ${profileFlag(context.flags.profile)}-r ${conversation?.sessionId}`;

@@ -139,7 +139,7 @@ export function createShell(adapter: ShellAdapter): Environment {
         { end, inputFailed, isAlive, timeoutMs, isDetached },
         signal,
       );
-      const kept = (): Session => (isDetached() ? { ...session } : session);
+      const sessionToUpdate = (): Session => (isDetached() ? { ...session } : session);
       const durationMs = (): number => performance.now() - startedAt;
       let result = interruption === undefined ? await end : undefined;
       if (result?.kind === "exited") guard?.release();
@@ -147,14 +147,14 @@ export function createShell(adapter: ShellAdapter): Environment {
         result = withSignal(result, await signalOf(channel, signal));
       // Without a guard the processes of a lost command cannot be reached; the driver ends them.
       if (result && (result.kind === "exited" || !guard))
-        return conclude(result, kept(), channel.base, durationMs(), []);
+        return conclude(result, sessionToUpdate(), channel.base, durationMs(), []);
       channel.dropOutput();
       if (root === undefined) await waitAtMost(START_TIMEOUT_MS, Promise.race([started, end])); // endTree needs the root process
       const { killAs, isPaused } = adapter;
       const survivors = await endTree(guard?.channel ?? channel, { root, mark, end, killAs, isPaused });
       if (survivors?.length === 0) guard?.release();
       if (interruption === undefined)
-        return conclude(await end, kept(), channel.base, durationMs(), survivors ?? []);
+        return conclude(await end, sessionToUpdate(), channel.base, durationMs(), survivors ?? []);
       return {
         ...ENDINGS[interruption],
         cwd: session.cwd,
@@ -306,7 +306,7 @@ function withSignal(end: ChannelEnd, exitCode: number | undefined): ChannelEnd {
 
 type Interruption = keyof typeof ENDINGS;
 
-interface Watched {
+interface WatchedCommand {
   readonly end: Promise<ChannelEnd>;
   readonly inputFailed: Promise<Interruption>;
   isAlive(signal: AbortSignal): Promise<boolean | undefined>;
@@ -316,7 +316,7 @@ interface Watched {
 
 /** Waits for the end of the command; resolves to a reason if we have to end the command ourselves. */
 async function waitForInterruption(
-  { end, inputFailed, isAlive, timeoutMs, isDetached }: Watched,
+  { end, inputFailed, isAlive, timeoutMs, isDetached }: WatchedCommand,
   signal: AbortSignal,
 ) {
   const done = new AbortController();
@@ -343,7 +343,7 @@ async function waitForInterruption(
 }
 
 /** Resolves when the command has killed its wrapper, so that the end of the command would never be reported. */
-async function waitForSilence(isAlive: Watched["isAlive"], signal: AbortSignal) {
+async function waitForSilence(isAlive: WatchedCommand["isAlive"], signal: AbortSignal) {
   let timer: NodeJS.Timeout | undefined;
   let wake = (): void => undefined;
   signal.addEventListener("abort", () => {

@@ -105,7 +105,7 @@ export async function replaceInFile(
   if (old.text === undefined) return createFileProblem("missing", old.path);
   const show = (text: string): string => scope.redact?.(old.path, text) ?? text;
   const outcome = replaceText(old.text, oldText, newText, { all, show });
-  if (outcome.kind === "unchanged") return unchanged(old.path);
+  if (outcome.kind === "unchanged") return createUnchanged(old.path);
   if (outcome.kind !== "replaced") return { ...outcome, path: old.path };
   return change(files, [{ from: old, to: old, text: outcome.content }], scope, signal);
 }
@@ -157,7 +157,7 @@ export async function patchFiles(
       { from: stateOf(from !== undefined && movedAway.has(from) ? from : path), to: stateOf(path), text },
     ];
   });
-  if (changes.length === 0) return unchanged(patchPaths(parsed.patch)[0] ?? "");
+  if (changes.length === 0) return createUnchanged(patchPaths(parsed.patch)[0] ?? "");
   return change(files, changes, scope, signal, planned.placements);
 }
 
@@ -185,10 +185,11 @@ async function change(
     const reason = findTextRefusal?.(to.path, from.text, text);
     if (reason !== undefined) return { kind: "forbidden", path: to.path, message: reason };
     const bytes = encodeText(text, from.format);
-    if (bytes === undefined) return { kind: "not-text", path: to.path, message: unencodable(from, to) };
+    if (bytes === undefined)
+      return { kind: "not-text", path: to.path, message: explainUnencodable(from, to) };
     const isMove = from !== to;
     if (!isMove && from.bytes !== undefined && Buffer.compare(from.bytes, bytes) === 0) {
-      if (requested.length === 1) return unchanged(to.path);
+      if (requested.length === 1) return createUnchanged(to.path);
       continue;
     }
     // The text as it will be read back, so that the file's own line endings do not show as changes.
@@ -205,7 +206,7 @@ async function change(
   return { kind: "changed", changes, diff, placements };
 }
 
-function unencodable({ format }: FileState, { requestedPath }: FileState): string {
+function explainUnencodable({ format }: FileState, { requestedPath }: FileState): string {
   return format.encoding === "windows-1252"
     ? `${requestedPath} is in Latin-1 (${format.encoding}), which lacks some characters of the new text. Use other characters, or convert the file with iconv first.`
     : `The new text of ${requestedPath} contains half a surrogate pair, which cannot be stored in a file.`;
@@ -268,7 +269,7 @@ async function findOutside(
   }
 }
 
-function unchanged(path: TargetPath): ChangeRefused {
+function createUnchanged(path: TargetPath): ChangeRefused {
   return { kind: "unchanged", path, message: `${path} already has this content.` };
 }
 

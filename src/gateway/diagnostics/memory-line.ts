@@ -3,11 +3,11 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { releaseStartMemory } from "./release-start-memory.ts";
 
 const EVERY_MS = 300_000;
-/** By then the platforms are connected and the boards open. */
+/** After this time, the platforms are usually connected and the boards open. */
 const STARTED_AFTER_MS = 5_000;
 const MB = 1024 * 1024;
 
-/** Logs how much memory the process uses: at its start, every five minutes, and at its end. Releases what only the start needed. */
+/** Logs how much memory the process uses: at its start, every five minutes, and at its end. Releases memory that only the start needed. */
 export async function logMemory(
   {
     log,

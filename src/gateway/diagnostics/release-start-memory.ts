@@ -2,8 +2,8 @@ import { Session } from "node:inspector";
 import { setImmediate as nextRound } from "node:timers/promises";
 
 /**
- * Returns to the system what only the start of the process needed, about a tenth of its memory: V8 keeps its young generation at
- * the size that the start had until it is told that memory is low. Only the inspector can tell it so.
+ * Returns the memory that only the start of the process needed, about a tenth, to the system. V8 keeps its young generation at
+ * the size that it reached during the start, until it is notified that memory is low. Only the inspector can send that.
  */
 export async function releaseStartMemory(): Promise<void> {
   const session = new Session();

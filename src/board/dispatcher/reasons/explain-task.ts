@@ -186,9 +186,9 @@ async function readyReason(
     const release = `Add ${profile} to kanban.dispatch_profiles, or dispatch from its own home.`;
     return ["nonspawnable", `kanban.dispatch_profiles of this home does not list ${profile}.`, release];
   }
-  const runnable = await host.runnable(profile, signal);
-  if (!runnable.ok)
-    return ["nonspawnable", `${profile} cannot work on this host: ${runnable.reason}`, assign];
+  const profileCheck = await host.runnable(profile, signal);
+  if (!profileCheck.ok)
+    return ["nonspawnable", `${profile} cannot work on this host: ${profileCheck.reason}`, assign];
   const listed = eligible.tasks.find((one) => one.id === id);
   const hasRouteFailures = eligible.limitedRoutes.size + eligible.refusedRoutes.size > 0;
   const route = hasRouteFailures ? await host.routeOf(profile, task, signal) : "";

@@ -207,25 +207,25 @@ function* findRouteFailures(
   const rows = yield* all<RouteFailureRow>(ROUTE_FAILURES, {
     since: Math.max(rateLimitMs, AUTH_COOLDOWN_MS),
   });
-  const limited = new Map<string, RouteFailure & { readonly runId: number }>();
-  const refused = new Map<string, RouteFailure>();
+  const limitedRoutes = new Map<string, RouteFailure & { readonly runId: number }>();
+  const refusedRoutes = new Map<string, RouteFailure>();
   for (const { id: runId, at, now, seq, ended, ...row } of rows) {
     const route = routeIn(row);
     if (row.outcome === "rate_limited") {
-      if (at + rateLimitMs > now) limited.set(route, { at, seq, runId });
+      if (at + rateLimitMs > now) limitedRoutes.set(route, { at, seq, runId });
     } else if (row.status === "blocked" && at + AUTH_COOLDOWN_MS > now) {
       const { limit_source: source } = JSON.parse(ended ?? "{}") as { limit_source?: unknown };
-      if (source === "outcome") refused.set(route, { at, seq });
+      if (source === "outcome") refusedRoutes.set(route, { at, seq });
     }
   }
-  if (limited.size > 0) {
-    const firstLimited = Math.min(...[...limited.values()].map(({ runId }) => runId));
+  if (limitedRoutes.size > 0) {
+    const firstLimited = Math.min(...[...limitedRoutes.values()].map(({ runId }) => runId));
     for (const { id, ...row } of yield* all<RouteFailureRow>(COMPLETED_SINCE, { firstLimited })) {
       const route = routeIn(row);
-      if ((limited.get(route)?.runId ?? id) < id) limited.delete(route);
+      if ((limitedRoutes.get(route)?.runId ?? id) < id) limitedRoutes.delete(route);
     }
   }
-  return { limitedRoutes: limited, refusedRoutes: refused };
+  return { limitedRoutes, refusedRoutes };
 }
 
 interface RouteFailureRow {

@@ -127,7 +127,7 @@ export function* holdTask(transaction: BoardTransaction, taskId: string, hold: b
   if (task.status === "archived") throw archivedError(task);
   if ((task.hold === 1) === hold) return toTask(task);
   yield* updateTask(task, { hold: Number(hold) });
-  transaction.recordEvent({ taskId, kind: hold ? "held" : "let_go" });
+  transaction.recordEvent({ taskId, kind: hold ? "held" : "hold_removed" });
   if (!hold) yield* promoteWaitingTasks(transaction);
   return toTask(yield* requireTask(taskId));
 }

@@ -50,7 +50,8 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
   specified: ({ actor }) => `specified by ${actor}`,
   decomposed: ({ actor }) => `split by ${actor}`,
   held: ({ actor }) => `held by ${actor}`,
-  let_go: ({ actor }) => `hold removed by ${actor}`,
+  hold_removed: ({ actor }) => `hold removed by ${actor}`,
+  let_go: ({ actor }) => `hold removed by ${actor}`, // the kind that earlier versions have stored
   review_requested: (_, { text }) =>
     `waits for review by ${text("reviewer")}${withPrefix(": ", text("summary"))}`,
   changes_requested: ({ actor }, { text }) => `${actor} requested changes: ${text("reason")}`,

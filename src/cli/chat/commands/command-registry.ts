@@ -64,7 +64,7 @@ export function findCommand(name: string): ChatCommand {
   const near = CHAT_COMMANDS.filter((row) => row.name.startsWith(name));
   const [only] = near;
   if (only !== undefined && near.length === 1) return only;
-  const names = near.length > 1 ? near.map((row) => `/${row.name}`).join(" or ") : nearest(name);
+  const names = near.length > 1 ? near.map((row) => `/${row.name}`).join(" or ") : findNearestName(name);
   throw wrongUse(
     `There is no command /${name}; nothing was sent.`,
     names === undefined
@@ -73,7 +73,7 @@ export function findCommand(name: string): ChatCommand {
   );
 }
 
-function nearest(name: string): string | undefined {
+function findNearestName(name: string): string | undefined {
   const found = findClosest(
     name,
     CHAT_COMMANDS.map((row) => row.name),

@@ -1,5 +1,5 @@
 import type { ChatCommand } from "./chat-command.ts";
-import { parseSwitch, requireCall, words, wrongUse } from "./command-input.ts";
+import { parseSwitch, requireCall, splitWords, wrongUse } from "./command-input.ts";
 
 const DETAILS = ["off", "calls", "all"] as const;
 const ON_OFF = ["on", "off"].map((value) => ({ value, summary: "" }));
@@ -33,7 +33,7 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
       { value: "all", summary: "all answers of this session" },
     ],
     async run(chat, text) {
-      chat.print([await chat.copy(chooseText(chat.answers(), words(text)))]);
+      chat.print([await chat.copy(chooseText(chat.answers(), splitWords(text)))]);
     },
   },
   {

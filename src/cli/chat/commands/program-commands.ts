@@ -1,6 +1,6 @@
 import { configKeys } from "../../../config/config-keys.ts";
 import type { ChatCommand } from "./chat-command.ts";
-import { words, wrongUse } from "./command-input.ts";
+import { splitWords, wrongUse } from "./command-input.ts";
 
 export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
   {
@@ -10,7 +10,7 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
     availability: "always",
     complete: () => configKeys().map(({ key, description }) => ({ value: key, summary: description })),
     run(chat, text) {
-      const [key, ...value] = words(text);
+      const [key, ...value] = splitWords(text);
       if (key === undefined) return chat.runCli(["config", "show"]);
       if (configKeys().some((row) => row.key === key && row.secret)) {
         if (value.length === 0) return chat.runInTerminal(["config", "set", key]);
@@ -30,9 +30,9 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
     summary: "commands that run in the background, or the output of one",
     availability: "always",
     run(chat, text) {
-      const [first, ...rest] = words(text);
+      const [first, ...rest] = splitWords(text);
       const isId = first?.startsWith("proc_") === true && rest.length === 0;
-      return chat.runCli(["sandbox", "jobs", ...(isId ? ["log"] : []), ...words(text)]);
+      return chat.runCli(["sandbox", "jobs", ...(isId ? ["log"] : []), ...splitWords(text)]);
     },
   },
   {
@@ -40,14 +40,14 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
     argument: "[VERB]",
     summary: "the profile of this chat, and others",
     availability: "always",
-    run: (chat, text) => chat.runCli(["profile", ...(text === "" ? ["show"] : words(text))]),
+    run: (chat, text) => chat.runCli(["profile", ...(text === "" ? ["show"] : splitWords(text))]),
   },
   {
     name: "logs",
     argument: "[VERB]",
     summary: "the last lines of the log",
     availability: "always",
-    run: (chat, text) => chat.runCli(["logs", ...words(text)]),
+    run: (chat, text) => chat.runCli(["logs", ...splitWords(text)]),
   },
   {
     name: "sandbox",
@@ -61,7 +61,7 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
     argument: "[VERB]",
     summary: "the board",
     availability: "always",
-    run: (chat, text) => chat.runCli(["kanban", ...words(text)]),
+    run: (chat, text) => chat.runCli(["kanban", ...splitWords(text)]),
   },
   {
     name: "doctor",

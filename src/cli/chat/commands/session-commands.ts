@@ -1,7 +1,7 @@
 import { AppError } from "../../../lib/errors.ts";
 import { findEffort } from "../../../providers/provider.ts";
 import type { ChatCommand } from "./chat-command.ts";
-import { requireFacts, requireStored, words, wrongUse } from "./command-input.ts";
+import { requireFacts, requireStored, splitWords, wrongUse } from "./command-input.ts";
 
 const SESSION_ID = /^\d{8}_\d{6}_[0-9a-f]+$/;
 
@@ -186,14 +186,14 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     argument: "[FILTER]",
     summary: "list the models that can be used",
     availability: "always",
-    run: (chat, filter) => chat.runCli(["model", "list", ...words(filter)]),
+    run: (chat, filter) => chat.runCli(["model", "list", ...splitWords(filter)]),
   },
   {
     name: "undo",
     argument: "[TURNS]",
     summary: "hide the last turns from the model; files stay as they are",
     availability: "idle",
-    run: (chat, count) => chat.runCli(["sessions", "undo", requireStored(chat), ...words(count)]),
+    run: (chat, count) => chat.runCli(["sessions", "undo", requireStored(chat), ...splitWords(count)]),
   },
   {
     name: "redo",
@@ -207,7 +207,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     summary: "undo what turns did to the project's files; needs checkpoints.enabled",
     availability: "idle",
     run: (chat, argument) =>
-      chat.runCli(["rollback", ...(argument === "list" ? ["--list"] : words(argument))]),
+      chat.runCli(["rollback", ...(argument === "list" ? ["--list"] : splitWords(argument))]),
   },
   {
     name: "branch",

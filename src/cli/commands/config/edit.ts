@@ -7,7 +7,7 @@ import { parseYamlFile } from "../../../config/files/yaml-file.ts";
 import { requireNoBadValues } from "../../../config/load-config.ts";
 import type { ResolvedConfig } from "../../../config/resolved-config.ts";
 import { loadSections, schemaAt } from "../../../config/schema.ts";
-import { formatProblem, type Problem, unknownName } from "../../../config/setting-problem.ts";
+import { formatProblem, type Problem, unknownNameProblem } from "../../../config/setting-problem.ts";
 import { parseSettingText } from "../../../config/setting-text.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
@@ -224,6 +224,6 @@ function misspelledVariables(variables: CommandContext["variables"]): Problem[] 
     .flatMap((name) => {
       const near = findClosest(name, names);
       if (near === undefined) return [];
-      return [unknownName(undefined, name, "no setting reads this variable", `Did you mean ${near}?`)];
+      return [unknownNameProblem(undefined, name, "no setting reads this variable", `Did you mean ${near}?`)];
     });
 }

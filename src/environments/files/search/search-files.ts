@@ -43,7 +43,7 @@ export async function searchFiles(
 ): Promise<SearchFound | PatternInvalid | FileProblem> {
   const plan = planSearch(query);
   if (/[\0\n]/.test(plan.pattern + plan.globs.join(""))) {
-    return invalid(query.path, "a pattern must be a single line");
+    return createInvalid(query.path, "a pattern must be a single line");
   }
   const collector = createCollector(plan);
   const enough = new AbortController();
@@ -58,7 +58,7 @@ export async function searchFiles(
       if (collector.hasMore) enough.abort();
     },
   };
-  const found = (
+  const createFound = (
     path: TargetPath,
     engine: string | undefined,
     partialReason: string | undefined,
@@ -74,15 +74,15 @@ export async function searchFiles(
   });
 
   const result = await runUntil(run, script, enough.signal, signal);
-  if (result === "enough") return found(query.path, undefined, undefined);
-  if (result.kind === "timed-out") return found(query.path, undefined, outOfTime(plan.timeoutMs));
+  if (result === "enough") return createFound(query.path, undefined, undefined);
+  if (result.kind === "timed-out") return createFound(query.path, undefined, outOfTime(plan.timeoutMs));
   if (result.kind !== "done") return result;
   const { facts, path } = result;
   const patternError = facts.get("invalid");
-  if (patternError !== undefined) return invalid(path, patternError);
-  if (collector.hasMore) return found(path, facts.get("engine"), undefined);
+  if (patternError !== undefined) return createInvalid(path, patternError);
+  if (collector.hasMore) return createFound(path, facts.get("engine"), undefined);
   if (!facts.has("done")) return createFileProblem("incomplete", path);
-  return found(path, facts.get("engine"), reasonOf(facts.get("stderr") ?? "", plan.timeoutMs));
+  return createFound(path, facts.get("engine"), reasonOf(facts.get("stderr") ?? "", plan.timeoutMs));
 }
 
 async function runUntil(
@@ -114,7 +114,7 @@ function outOfTime(timeoutMs: number): string {
   return `the search timed out after ${Math.round(timeoutMs / 1_000)} s`;
 }
 
-function invalid(path: TargetPath, reason: string): PatternInvalid {
+function createInvalid(path: TargetPath, reason: string): PatternInvalid {
   return {
     kind: "pattern-invalid",
     path,

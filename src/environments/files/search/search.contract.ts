@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
-  altered,
-  changed,
   type FilesLab,
   type FilesTraits,
   openFilesLab,
+  withChangedCommands,
+  withChangedRequests,
 } from "../../../../test/support/files-lab.ts";
 import { longEnough } from "../../../../test/support/long-enough.ts";
 import { shellRows } from "../../../../test/support/shell-rows.ts";
@@ -141,7 +141,7 @@ export function searchContract(traits: FilesTraits): void {
       expect(line).toMatchObject({ isCut: true, text: `needle ${"é".repeat(493)}` });
       await lab.sh("yes needle | head -n 3000000 > flood; for i in 1 2 3 4 5 6; do cp flood flood$i; done");
       let sent = 0;
-      const counting = changed(lab.environment, (request) => ({
+      const counting = withChangedRequests(lab.environment, (request) => ({
         ...request,
         onOutput(stream, bytes) {
           sent += bytes.length;
@@ -180,7 +180,7 @@ export function searchContract(traits: FilesTraits): void {
         );
         if (seen !== "y\n") skip("the user nobody cannot run rg here");
       }
-      const files = isRoot ? altered(lab.environment, asOther, programs) : lab.files;
+      const files = isRoot ? withChangedCommands(lab.environment, asOther, programs) : lab.files;
       const outcome = await found(files, { path: lab.home });
       expect(shown(outcome)).toEqual(["open/f:1:needle"]);
       expect(outcome.partialReason).toMatch(/Permission denied/i);
@@ -203,7 +203,7 @@ export function searchContract(traits: FilesTraits): void {
       const outcome = await longEnough(
         [2_000, 30_000],
         async (limitMs) => {
-          const slow = changed(lab.environment, (request) => ({
+          const slow = withChangedRequests(lab.environment, (request) => ({
             ...request,
             timeoutMs: isFast ? limitMs : 120_000,
             command: request.command.replace("\nbad=0\n", "\nbad=0; sleep 2\n"),

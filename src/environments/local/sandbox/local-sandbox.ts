@@ -27,7 +27,7 @@ export interface LocalSandbox extends AsyncDisposable {
   /** Starts a shell in the sandbox; the first one creates the sandbox. */
   transport(signal: AbortSignal): Promise<Transport>;
   /** Combines the environments inside and outside the sandbox into one that explains refusals. */
-  guard(inside: Environment, outside: Environment): Environment;
+  combine(inside: Environment, outside: Environment): Environment;
 }
 
 /** Plans the sandbox and checks whether this machine can create it. Leaves no files behind. */
@@ -116,7 +116,7 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       opening = hub.catch(() => undefined); // several channels may need the sandbox at once
       return { argv: ["bwrap"], env, startedShell: await (await hub).startShell() };
     },
-    guard(inside, outside) {
+    combine(inside, outside) {
       return {
         openSession: inside.openSession,
         warm: inside.warm,

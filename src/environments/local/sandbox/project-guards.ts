@@ -5,8 +5,8 @@ import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 import { isWithin, type Mount } from "./mounts.ts";
 import { findNestedRepositories } from "./nested-repositories.ts";
 
-/** Files and folders of a project that configure or start programs outside the sandbox. */
-const OBEYED = [
+/** Files and folders of a project that configure programs outside the sandbox, or are run by them. */
+const CONFIGURING_FILES = [
   ".hermes",
   ".vscode",
   ".idea",
@@ -38,7 +38,7 @@ export interface ProjectGuards {
 
 /** Finds what must stay read-only, so that no command can plant code that later runs outside the sandbox. */
 export async function guardProject(project: string): Promise<ProjectGuards> {
-  const paths = OBEYED.map((name) => join(project, name));
+  const paths = CONFIGURING_FILES.map((name) => join(project, name));
   const obeyed = await Promise.all(paths.map(readOnlyIfPresent));
   const git = await guardGit(project);
   const found = await findNestedRepositories(project);
@@ -49,7 +49,7 @@ export async function guardProject(project: string): Promise<ProjectGuards> {
     placeholder: git.placeholder,
     mounts: [...git.mounts, ...obeyed.flat(), ...ofNested.flatMap(({ mounts }) => mounts)],
     forbiddenFiles: [...git.forbiddenFiles, ...ofNested.flatMap(({ forbiddenFiles }) => forbiddenFiles)],
-    absentFiles: await missing(paths),
+    absentFiles: await findMissing(paths),
     nestedRepositories,
   };
 }
@@ -119,7 +119,7 @@ async function guardRepository(
       ...(await guardHooksPath(repository, config)),
       ...(await guardModules(modules, MODULES_DEPTH)),
     ],
-    forbiddenFiles: await missing(redirections),
+    forbiddenFiles: await findMissing(redirections),
   };
 }
 
@@ -154,12 +154,12 @@ async function findMainRepository(
   if (named === undefined) return undefined;
   const folder = await unlessMissing(realpath(resolve(dirname(file), named)));
   if (folder === undefined) return undefined;
-  const backwards = (await unlessMissing(readFile(join(folder, "gitdir"), "utf8")))?.trim();
-  const common = (await unlessMissing(readFile(join(folder, "commondir"), "utf8")))?.trim();
-  if (backwards === undefined || common === undefined) return undefined;
-  const repository = await unlessMissing(realpath(resolve(folder, common)));
+  const backReference = (await unlessMissing(readFile(join(folder, "gitdir"), "utf8")))?.trim();
+  const commonFolder = (await unlessMissing(readFile(join(folder, "commondir"), "utf8")))?.trim();
+  if (backReference === undefined || commonFolder === undefined) return undefined;
+  const repository = await unlessMissing(realpath(resolve(folder, commonFolder)));
   if (repository === undefined || dirname(dirname(folder)) !== repository) return undefined;
-  const isOurs = (await unlessMissing(realpath(resolve(folder, backwards)))) === (await realpath(file));
+  const isOurs = (await unlessMissing(realpath(resolve(folder, backReference)))) === (await realpath(file));
   return isOurs ? { repository, folder } : undefined;
 }
 
@@ -169,7 +169,7 @@ async function readOnlyIfPresent(path: string): Promise<Mount[]> {
   return found === undefined || found.isSymbolicLink() ? [] : [{ kind: "read", path }];
 }
 
-async function missing(paths: readonly string[]): Promise<string[]> {
+async function findMissing(paths: readonly string[]): Promise<string[]> {
   const found = await Promise.all(paths.map((path) => unlessMissing(lstat(path))));
   return paths.filter((_, index) => found[index] === undefined);
 }

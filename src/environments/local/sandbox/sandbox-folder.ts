@@ -45,8 +45,10 @@ export async function openSandboxFolder(profileHome: string, temporary: string):
 
 /** A killed process does not remove its folder. Jobs that it started have closed the FIFOs in there. */
 async function removeAbandonedChannels(root: string): Promise<void> {
-  const abandoned = (await readdir(root)).filter((name) => name.startsWith("channels-") && !isUsed(name));
-  await Promise.all(abandoned.map((name) => rm(join(root, name), { recursive: true, force: true })));
+  const abandonedFolders = (await readdir(root)).filter(
+    (name) => name.startsWith("channels-") && !isUsed(name),
+  );
+  await Promise.all(abandonedFolders.map((name) => rm(join(root, name), { recursive: true, force: true })));
 }
 
 /** Whether the process that created the folder still runs. */

@@ -119,7 +119,7 @@ export class ImportedFiles implements AsyncDisposable {
 
   async #begin(id: number) {
     const attachment = this.#attachments.get(id);
-    if (attachment === undefined) throw invalid(`A file belongs to an unknown attachment ${id}.`);
+    if (attachment === undefined) throw invalidImport(`A file belongs to an unknown attachment ${id}.`);
     const path = pathOf(attachment, this.#folder);
     await ensurePrivateFolder(join(this.#folder, folderNameOf(attachment.task_id)));
     try {
@@ -171,7 +171,7 @@ function attachmentIn(line: string): Attachment | undefined {
     typeof stored_path === "string" &&
     Number.isSafeInteger(size) &&
     size <= LARGEST_ATTACHMENT;
-  if (!isValid) throw invalid("An attachment in the export lacks its task, path or size.");
+  if (!isValid) throw invalidImport("An attachment in the export lacks its task, path or size.");
   return row;
 }
 
@@ -181,9 +181,9 @@ function pathOf({ task_id, stored_path }: Attachment, folder: string): string {
   try {
     if (attachmentName(name) === name) return join(folder, folderNameOf(task_id), name);
   } catch (error) {
-    throw invalid(messageOf(error), error);
+    throw invalidImport(messageOf(error), error);
   }
-  throw invalid(`${JSON.stringify(name)} is not a valid file name.`);
+  throw invalidImport(`${JSON.stringify(name)} is not a valid file name.`);
 }
 
 interface FilePart {
@@ -196,7 +196,7 @@ function parsePart(line: string): FilePart {
   const { file, content, damaged } = parse(line) as { file?: unknown; content?: unknown; damaged?: unknown };
   if (typeof file === "number" && typeof content === "string") return { file, content };
   if (typeof file === "number" && typeof damaged === "string") return { file, content: "", damaged };
-  throw invalid("A file part in the export lacks its number or content.");
+  throw invalidImport("A file part in the export lacks its number or content.");
 }
 
 function parse(line: string): object {
@@ -204,7 +204,7 @@ function parse(line: string): object {
     const value: unknown = JSON.parse(line);
     return typeof value === "object" && value !== null ? value : {};
   } catch (error) {
-    throw invalid(messageOf(error), error);
+    throw invalidImport(messageOf(error), error);
   }
 }
 
@@ -213,10 +213,10 @@ function inImport(check: () => void): void {
   try {
     check();
   } catch (error) {
-    throw invalid(messageOf(error), error);
+    throw invalidImport(messageOf(error), error);
   }
 }
 
-function invalid(message: string, cause?: unknown): AppError {
+function invalidImport(message: string, cause?: unknown): AppError {
   return new AppError("board-import-invalid", message, { cause });
 }

@@ -205,18 +205,18 @@ async function publish(
   proposed: string,
   fill: (slug: string, store: BoardStore) => Promise<void>,
 ): Promise<string> {
-  const take = (slug: string) => staged.publish(slug, (store) => fill(slug, store));
+  const publishAs = (slug: string) => staged.publish(slug, (store) => fill(slug, store));
   if (named !== undefined) {
     const slug = parseBoardSlug(named);
-    if (await take(slug)) return slug;
+    if (await publishAs(slug)) return slug;
     throw new AppError("board-not-empty", `The board ${slug} already exists.`, {
       hint: "Choose another slug with --as.",
     });
   }
-  if (proposed !== DEFAULT_BOARD && (await take(proposed))) return proposed;
+  if (proposed !== DEFAULT_BOARD && (await publishAs(proposed))) return proposed;
   for (let number = 2; ; number++) {
     const slug = `${proposed.slice(0, 58)}-${number}`;
-    if (await take(slug)) return slug;
+    if (await publishAs(slug)) return slug;
   }
 }
 

@@ -84,7 +84,7 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
   const tasks = (count: number): string => (count === 1 ? "1 task" : `${count} tasks`);
   if (report.promoted > 0) actions.push(`${tasks(report.promoted)} became ready.`);
   if (report.reclaimed > 0) actions.push(`Reclaimed ${tasks(report.reclaimed)} whose worker was lost.`);
-  const listed = (ids: readonly string[], detail: (id: string) => string = () => ""): string => {
+  const listTasks = (ids: readonly string[], detail: (id: string) => string = () => ""): string => {
     const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : "";
     return `${ids
       .slice(0, NAMED)
@@ -95,12 +95,12 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
     report.respawn_guarded.flatMap(({ task_id, reason }) => (reason === "worker_leaving" ? [task_id] : [])),
   );
   const startingSoon =
-    leaving.size === 0 ? [] : [`Not started until a worker has exited: ${listed([...leaving])}.`];
+    leaving.size === 0 ? [] : [`Not started until a worker has exited: ${listTasks([...leaving])}.`];
   const notStarted = NOT_STARTED.flatMap((outcome) => {
     const ids = idsOf(report, outcome).filter((id) => !leaving.has(id));
     if (ids.length === 0) return [];
     const why = outcome === "respawn_guarded" ? " yet" : `, ${OUTCOME_WORDS[outcome]}`;
-    return [`Not started${why}: ${listed(ids, (id) => detailOf(report, outcome, id))}.`];
+    return [`Not started${why}: ${listTasks(ids, (id) => detailOf(report, outcome, id))}.`];
   });
   if (report.has_more) notStarted.push("More tasks are ready than were checked.");
   const reasons = Object.entries(report.nonspawnable_reasons).map(([name, reason]) => `  ${name}: ${reason}`);
