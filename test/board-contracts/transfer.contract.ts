@@ -47,7 +47,7 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await stage.worker(claimed).describeRun({ sessionId: "s", inputTokens: 10 }, neverAborted);
       await using copy = await openStage(openLab);
       const caller = { kind: "system", name: "import" } as const;
-      await copy.store.import(caller, { lines: await exported(stage.store) }, neverAborted);
+      await copy.store.import(caller, { lines: await exportedLines(stage.store) }, neverAborted);
       const { runs } = await copy.store.show(id, neverAborted);
       expect(runs).toMatchObject([{ session_id: null, input_tokens: 10 }]);
       expect(await copy.store.findRunOfSession("s", neverAborted)).toBeUndefined();

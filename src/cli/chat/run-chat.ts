@@ -38,6 +38,7 @@ import { type ChatState, type Effect, INITIAL_STATE, type Update } from "./state
 import type { EndedCall } from "./state/entry.ts";
 import { type ChatInput, update } from "./state/update.ts";
 import { updateByEvent } from "./state/update-by-event.ts";
+import { createTurnMemory, v8Memory } from "./turn-memory.ts";
 import { createSendQueue } from "./unsent/send-queue.ts";
 import { createUnsentKeeper, type UnsentKeeper } from "./unsent/unsent-keeper.ts";
 import { createUnsentStore, type Unsent } from "./unsent/unsent-store.ts";
@@ -79,6 +80,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     onKey: press,
     onDraft() {
       notifier.touch();
+      memory.touch();
       keeper?.touch();
     },
     takePaste: (text) => {
@@ -95,8 +97,11 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
 
   using notifier = createNotifier({ write: window.write, variables, now: () => Date.now() });
 
+  using memory = createTurnMemory(v8Memory);
+
   function apply({ state: next, entries, effects }: Update): void {
     notifier.watch(state, next);
+    memory.watch(state, next);
     state = next;
     for (const entry of entries) if (entry.kind === "call") keepCall(entry.call);
     window.show(state, entries);

@@ -1,6 +1,6 @@
 import type { Log } from "../../lib/log/log.ts";
+import { releaseMemory } from "../../lib/process/release-memory.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { releaseStartMemory } from "./release-start-memory.ts";
 
 const EVERY_MS = 300_000;
 /** After this time, the platforms are usually connected and the boards open. */
@@ -31,7 +31,7 @@ export async function logMemory(
   write("start");
   try {
     await clock.sleep(STARTED_AFTER_MS, signal);
-    if (openConversations() === 0) await releaseStartMemory(); // it blocks the process for a moment, so not while it works
+    if (openConversations() === 0) await releaseMemory(); // it blocks the process for a moment, so not while it works
     for (;;) {
       await clock.sleep(EVERY_MS, signal);
       write("running");

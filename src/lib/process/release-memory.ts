@@ -2,10 +2,10 @@ import { Session } from "node:inspector";
 import { setImmediate as nextRound } from "node:timers/promises";
 
 /**
- * Returns the memory that only the start of the process needed, about a tenth, to the system. V8 keeps its young generation at
- * the size that it reached during the start, until it is notified that memory is low. Only the inspector can send that.
+ * Returns unused memory of V8 to the system, which blocks the process for up to a tenth of a second. V8 keeps its young generation
+ * at its largest size, and garbage in the old one, until it is notified that memory is low. Only the inspector can send that.
  */
-export async function releaseStartMemory(): Promise<void> {
+export async function releaseMemory(): Promise<void> {
   const session = new Session();
   session.connect();
   await new Promise<void>((resolve) => session.post("HeapProfiler.collectGarbage", () => resolve()));
