@@ -2,6 +2,7 @@ import { boardWords } from "./board-words.ts";
 import { overviewWords } from "./overview-words.ts";
 import { problemWords } from "./problem-words.ts";
 import { sessionWords } from "./session-words.ts";
+import { settingsWords } from "./settings-words.ts";
 import { shellWords } from "./shell-words.ts";
 import { taskWords } from "./task-words.ts";
 
@@ -12,5 +13,6 @@ export const en = {
   sessions: sessionWords,
   board: boardWords,
   task: taskWords,
+  settings: settingsWords,
   problems: problemWords,
 };
