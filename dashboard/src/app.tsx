@@ -16,6 +16,7 @@ import { meQuery } from "./data/queries.ts";
 import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
 import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
+import { readSettingsSearch } from "./pages/settings/settings-search.ts";
 import frame from "./shell/frame.module.css";
 import { KeyProvider } from "./shell/keys.tsx";
 import { takeLinkCode } from "./shell/link-code.ts";
@@ -55,6 +56,16 @@ const sessionRoute = createRoute({
   path: "$profile/$id",
   component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
 });
+const settingsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/settings",
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import("./pages/settings/settings-page.tsx"), "SettingsPage"),
+});
+
+/** The page of the settings reads the section from the address itself. */
+const settingsSectionRoute = createRoute({ getParentRoute: () => settingsRoute, path: "$section" });
+
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -83,6 +94,7 @@ const createAppRouter = () =>
       firstBoardRoute,
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
+      settingsRoute.addChildren([settingsSectionRoute]),
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

@@ -99,7 +99,7 @@ export async function openDashboard(browser: Browser) {
           tab = await page(path);
           return tab;
         }
-        await tab.evaluate("localStorage.clear()");
+        await tab.evaluate("localStorage.clear(); sessionStorage.clear()");
         await tab.setViewportSize(SIZES.desktop);
         await tab.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
         await tab.mouse.move(0, 0);

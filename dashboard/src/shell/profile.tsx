@@ -18,6 +18,13 @@ export function useProfile(): string {
   return profile ?? own;
 }
 
+/** The title of a page about the profile, with its name unless it is the server's own. */
+export function useProfileTitle(title: string): string {
+  const own = useContext(OwnProfile);
+  const profile = useProfile();
+  return profile === own ? title : `${title} · ${profile}`;
+}
+
 export function useChooseProfile(): (name: string) => void {
   const own = useContext(OwnProfile);
   const navigate = useNavigate();

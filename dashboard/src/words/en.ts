@@ -2,6 +2,7 @@ import { boardWords } from "./en/board-words.ts";
 import { overviewWords } from "./en/overview-words.ts";
 import { problemWords } from "./en/problem-words.ts";
 import { sessionWords } from "./en/session-words.ts";
+import { settingsWords } from "./en/settings-words.ts";
 import { shellWords } from "./en/shell-words.ts";
 import { taskWords } from "./en/task-words.ts";
 
@@ -12,6 +13,7 @@ export const en = {
   sessions: sessionWords,
   board: boardWords,
   task: taskWords,
+  settings: settingsWords,
   problems: problemWords,
 };
 

@@ -46,6 +46,8 @@ export const settingProblemSchema = z.object({
   key: z.string().nullable(),
   text: z.string(),
   hint: z.string(),
+  /** The settings can be used nevertheless, for instance because it is only an unknown key. */
+  isWarning: z.boolean(),
   /** The line of config.yaml; null if it is elsewhere. */
   line: z.int().nullable(),
 });
@@ -96,4 +98,9 @@ export const settingsYamlEditSchema = z.strictObject({
 /** The settings or keys of a profile were changed, by any process. */
 export interface SettingsChange {
   readonly profile: string;
+}
+
+/** Fields of the problem `settings-invalid`: what is wrong, by setting or line. */
+export interface InvalidSettings {
+  readonly problems: readonly SettingProblem[];
 }

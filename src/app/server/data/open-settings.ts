@@ -10,7 +10,7 @@ import {
 import { problemsOfText, versionOf } from "../../../config/editing/settings-text.ts";
 import { parseYamlFile, type YamlFile } from "../../../config/files/yaml-file.ts";
 import type { Setting as ResolvedSetting } from "../../../config/resolved-config.ts";
-import type { Problem } from "../../../config/setting-problem.ts";
+import { isIgnored, type Problem } from "../../../config/setting-problem.ts";
 import { describeExpectedText } from "../../../config/setting-text.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile } from "../../../lib/files/files.ts";
@@ -64,7 +64,13 @@ export function openSettings(appOf: AppOfProfile): SettingsData {
       const { configPath, home } = profile;
       const effective = ({ key }: ConfigKey): unknown => resolved.settings.get(key)?.value;
       const result = await editSettings({ configPath, home, version }, wanted, effective, signal);
-      return toOutcome(result, ({ key, problem }) => ({ key, text: problem, hint: "", line: null }));
+      return toOutcome(result, ({ key, problem }) => ({
+        key,
+        text: problem,
+        hint: "",
+        isWarning: false,
+        line: null,
+      }));
     },
     async replaceYaml(name, { text, version }, signal) {
       const app = await appOf(name);
@@ -182,17 +188,15 @@ function toText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function toProblem(
-  { key, where, message, hint }: Problem,
-  profile: Profile,
-  redact: Shown["redact"],
-): SettingProblem {
+function toProblem(given: Problem, profile: Profile, redact: Shown["redact"]): SettingProblem {
+  const { key, where, message, hint } = given;
   const [, line] = where.startsWith(`${profile.configPath}:`) ? (/:(\d+):\d+$/.exec(where) ?? []) : [];
   const place = shortPlace(where, profile);
   return {
     key: key ?? null,
     text: redact(key === undefined ? `${place}: ${message}` : `${place}: ${key} ${message}`),
     hint,
+    isWarning: isIgnored(given),
     line: line === undefined ? null : Number(line),
   };
 }
