@@ -5,6 +5,7 @@ import { cardRoutes } from "./routes/boards/card-routes.ts";
 import { taskRoutes } from "./routes/boards/task-routes.ts";
 import { taskRunRoutes } from "./routes/boards/task-run-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
+import { logRoutes } from "./routes/logs/log-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
 
@@ -18,4 +19,5 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...taskRunRoutes,
   ...overviewRoutes,
   ...sessionRoutes,
+  ...logRoutes,
 ];
