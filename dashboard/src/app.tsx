@@ -14,6 +14,7 @@ import { ToastProvider } from "./components/toast.tsx";
 import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
 import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";
+import { readLogSearch } from "./pages/logs/log-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
 import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
 import frame from "./shell/frame.module.css";
@@ -76,6 +77,21 @@ const boardRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/board/board-page.tsx"), "BoardPage"),
 });
 
+const logsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/logs",
+  // Typed without its own fields, because links of other pages keep the search that is there.
+  validateSearch: (search: Record<string, unknown>): RootSearch => readLogSearch(search) as object,
+  component: lazyRouteComponent(() => import("./pages/logs/logs-page.tsx"), "LogsPage"),
+});
+const healthRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/health",
+  validateSearch: (search: Record<string, unknown>): { readonly tab?: "audit" | undefined } =>
+    search["tab"] === "audit" ? { tab: "audit" } : {},
+  component: lazyRouteComponent(() => import("./pages/health/health-page.tsx"), "HealthPage"),
+});
+
 const createAppRouter = () =>
   createRouter({
     routeTree: rootRoute.addChildren([
@@ -83,6 +99,8 @@ const createAppRouter = () =>
       firstBoardRoute,
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
+      logsRoute,
+      healthRoute,
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

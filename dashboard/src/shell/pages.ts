@@ -4,7 +4,7 @@ import { words } from "../words/words.ts";
 /** A page of the navigation. */
 export interface PageRow {
   readonly name: keyof typeof words.shell.pages;
-  readonly path: "/" | "/board" | "/sessions";
+  readonly path: "/" | "/board" | "/sessions" | "/logs" | "/health";
   readonly icon: IconName;
   /** The letter after `g`. */
   readonly letter: string;
@@ -15,6 +15,10 @@ export const PAGES: readonly (readonly PageRow[])[] = [
     { name: "overview", path: "/", icon: "overview", letter: "o" },
     { name: "board", path: "/board", icon: "board", letter: "b" },
     { name: "sessions", path: "/sessions", icon: "sessions", letter: "s" },
+  ],
+  [
+    { name: "logs", path: "/logs", icon: "logs", letter: "l" },
+    { name: "health", path: "/health", icon: "health", letter: "h" },
   ],
 ];
 

@@ -1,4 +1,6 @@
 import { boardWords } from "./de/board-words.ts";
+import { healthWords } from "./de/health-words.ts";
+import { logWords } from "./de/log-words.ts";
 import { overviewWords } from "./de/overview-words.ts";
 import { problemWords } from "./de/problem-words.ts";
 import { sessionWords } from "./de/session-words.ts";
@@ -13,5 +15,7 @@ export const de: Words = {
   sessions: sessionWords,
   board: boardWords,
   task: taskWords,
+  logs: logWords,
+  health: healthWords,
   problems: problemWords,
 };

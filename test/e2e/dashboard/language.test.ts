@@ -9,7 +9,9 @@ describeWith("chromium", "the language of the dashboard", ({ executable }) => {
     const dashboard = shared.dashboard();
     await dashboard.home.hermes(["kanban", "create", "Den Login reparieren", "--hold"]);
     const page = await dashboard.page("", { locale: "de-AT" });
-    await page.getByRole("heading", { level: 1, name: "Nichts läuft, und eine Sache braucht Sie." }).waitFor();
+    await page
+      .getByRole("heading", { level: 1, name: "Nichts läuft, und eine Sache braucht Sie." })
+      .waitFor();
     expect(await page.evaluate("document.documentElement.lang")).toBe("de");
     await checkAppearance(page, "overview-de");
 

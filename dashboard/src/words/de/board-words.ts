@@ -1,5 +1,5 @@
-import { counted, joined, number } from "../format.ts";
 import type { Words } from "../en.ts";
+import { counted, joined, number } from "../format.ts";
 
 const tasks = (count: number): string => counted(count, "Aufgabe", "Aufgaben");
 

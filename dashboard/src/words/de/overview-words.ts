@@ -1,5 +1,5 @@
-import { inflected, money, number, roundMoney } from "../format.ts";
 import type { Words } from "../en.ts";
+import { inflected, money, number, roundMoney } from "../format.ts";
 import { spoken } from "./spoken.ts";
 
 type Sentence = ReturnType<Words["overview"]["sentence"]>;

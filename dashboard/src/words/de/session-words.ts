@@ -1,5 +1,5 @@
-import { counted } from "../format.ts";
 import type { Words } from "../en.ts";
+import { counted } from "../format.ts";
 
 /** Sessions and their transcripts. */
 export const sessionWords: Words["sessions"] = {

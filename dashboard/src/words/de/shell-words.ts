@@ -1,5 +1,5 @@
-import { counted } from "../format.ts";
 import type { Words } from "../en.ts";
+import { counted } from "../format.ts";
 import { spoken } from "./spoken.ts";
 
 /** The frame around every page, the sign-in and the state of the connection. */
@@ -11,6 +11,8 @@ export const shellWords: Words["shell"] = {
     overview: "Übersicht",
     board: "Board",
     sessions: "Sitzungen",
+    logs: "Protokoll",
+    health: "Zustand",
   },
   titleOf: (page) => `${page} · Hermes`,
   find: "Suchen oder etwas tun",

@@ -1,5 +1,5 @@
-import { counted, number } from "../format.ts";
 import type { Words } from "../en.ts";
+import { counted, number } from "../format.ts";
 
 /** How runs end, as the board stores it. */
 const OUTCOMES: Readonly<Record<string, string>> = {

@@ -10,6 +10,8 @@ export const shellWords = {
     overview: "Overview",
     board: "Board",
     sessions: "Sessions",
+    logs: "Logs",
+    health: "Health",
   },
   titleOf: (page: string) => `${page} · Hermes`,
   find: "Search or do anything",
