@@ -20,6 +20,7 @@ import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-
 import frame from "./shell/frame.module.css";
 import { KeyProvider } from "./shell/keys.tsx";
 import { takeLinkCode } from "./shell/link-code.ts";
+import { takeProviderProblem } from "./shell/provider-problem.ts";
 import { Shell } from "./shell/shell.tsx";
 import { words } from "./words/words.ts";
 
@@ -116,16 +117,16 @@ declare module "@tanstack/react-router" {
 
 /** The whole app. */
 export function App() {
-  const [code] = useState(takeLinkCode);
+  const [arrival] = useState(() => ({ code: takeLinkCode(), providerProblem: takeProviderProblem() }));
   const [router] = useState(createAppRouter);
   return (
     <StrictMode>
       <AppDataProvider>
         <KeyProvider>
           <ToastProvider>
-            <LinkCode value={code}>
+            <Arrival value={arrival}>
               <RouterProvider router={router} />
-            </LinkCode>
+            </Arrival>
           </ToastProvider>
         </KeyProvider>
       </AppDataProvider>
@@ -133,12 +134,16 @@ export function App() {
   );
 }
 
-const LinkCode = createContext<string | undefined>(undefined);
+/** What the address said when the app was opened. */
+const Arrival = createContext<{
+  readonly code?: string | undefined;
+  readonly providerProblem?: string | undefined;
+}>({});
 
 /** Shows the page, or the sign-in if it is needed. */
 function Root() {
   const { api, live, signedOut, onSignedIn } = useAppData();
-  const code = useContext(LinkCode);
+  const arrival = useContext(Arrival);
   const me = useQuery(meQuery(api));
   const isSignedIn = me.data?.signedIn === true;
   useEffect(() => {
@@ -157,7 +162,12 @@ function Root() {
     return (
       <main className={frame.page}>
         <Suspense>
-          <SignIn ways={me.data.ways} code={code} onSignedIn={() => void me.refetch()} />
+          <SignIn
+            ways={me.data.ways}
+            provider={me.data.provider}
+            {...arrival}
+            onSignedIn={() => void me.refetch()}
+          />
         </Suspense>
       </main>
     );
@@ -187,6 +197,7 @@ function SignInOverlay({ onSignedIn }: { onSignedIn(): void }) {
         {ways.data && (
           <SignIn
             ways={ways.data.signedIn ? [] : ways.data.ways}
+            provider={ways.data.signedIn ? undefined : ways.data.provider}
             code={undefined}
             over
             onSignedIn={onSignedIn}
