@@ -56,7 +56,7 @@ export const HINTS = {
     "Choose another one with --port or dashboard.port, or stop the program that uses it.",
   "dashboard-unbound": "Check dashboard.host and dashboard.port.",
   "dashboard-exposed":
-    "Set a password with `hermes dashboard password`, or keep dashboard.host on 127.0.0.1 and dashboard.public_url empty.",
+    "Set a password with `hermes dashboard password` or a provider in dashboard.oidc, or keep dashboard.host on 127.0.0.1 and dashboard.public_url empty.",
   "dashboard-replaced": "See `hermes dashboard link`.",
   "dashboard-stopped": "Start it with `hermes dashboard`.",
   "turn-stopped": "Nothing was sent to the model; send the message again to run it.",

@@ -55,8 +55,25 @@ export function shareDashboard(executablePath: string) {
   };
 }
 
+/** A Chromium that the tests of one file share, for dashboards with settings of their own. */
+export function shareBrowser(executablePath: string) {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await launchBrowser(executablePath);
+  });
+  afterAll(async () => browser?.close());
+  return {
+    async openDashboard(prepare: (home: TempHome) => Promise<void>): Promise<Dashboard> {
+      if (browser === undefined) throw new Error("only tests have the browser");
+      return openDashboard(browser, prepare);
+    },
+  };
+}
+
+type TempHome = Awaited<ReturnType<typeof tempHome>>;
+
 /** A home of its own and the built program that serves its dashboard. Disposing closes the pages too. */
-export async function openDashboard(browser: Browser) {
+export async function openDashboard(browser: Browser, prepare?: (home: TempHome) => Promise<void>) {
   const home = await tempHome();
   let contexts: BrowserContext[] = [];
   const opened: (() => PromiseLike<unknown>)[] = [() => home[Symbol.asyncDispose]()];
@@ -64,6 +81,7 @@ export async function openDashboard(browser: Browser) {
     for (const end of opened.toReversed()) await end();
   };
   try {
+    await prepare?.(home);
     let server = await serve(home, 0);
     opened.push(() => server.stop());
     opened.push(() => Promise.all(contexts.map((context) => context.close())));

@@ -4,7 +4,7 @@ import { words } from "../words/words.ts";
 /** A page of the navigation. */
 export interface PageRow {
   readonly name: keyof typeof words.shell.pages;
-  readonly path: "/" | "/board" | "/sessions" | "/settings";
+  readonly path: "/" | "/board" | "/sessions" | "/settings" | "/logs" | "/health";
   readonly icon: IconName;
   /** The letter after `g`. */
   readonly letter: string;
@@ -17,6 +17,10 @@ export const PAGES: readonly (readonly PageRow[])[] = [
     { name: "sessions", path: "/sessions", icon: "sessions", letter: "s" },
   ],
   [{ name: "settings", path: "/settings", icon: "settings", letter: "," }],
+  [
+    { name: "logs", path: "/logs", icon: "logs", letter: "l" },
+    { name: "health", path: "/health", icon: "health", letter: "h" },
+  ],
 ];
 
 export const labelOf = ({ name }: PageRow): string => words.shell.pages[name];

@@ -1,4 +1,6 @@
 import { boardWords } from "./de/board-words.ts";
+import { healthWords } from "./de/health-words.ts";
+import { logWords } from "./de/log-words.ts";
 import { overviewWords } from "./de/overview-words.ts";
 import { problemWords } from "./de/problem-words.ts";
 import { sessionWords } from "./de/session-words.ts";
@@ -15,5 +17,7 @@ export const de: Words = {
   board: boardWords,
   task: taskWords,
   settings: settingsWords,
+  logs: logWords,
+  health: healthWords,
   problems: problemWords,
 };

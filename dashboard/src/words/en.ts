@@ -1,4 +1,6 @@
 import { boardWords } from "./en/board-words.ts";
+import { healthWords } from "./en/health-words.ts";
+import { logWords } from "./en/log-words.ts";
 import { overviewWords } from "./en/overview-words.ts";
 import { problemWords } from "./en/problem-words.ts";
 import { sessionWords } from "./en/session-words.ts";
@@ -14,6 +16,8 @@ export const en = {
   board: boardWords,
   task: taskWords,
   settings: settingsWords,
+  logs: logWords,
+  health: healthWords,
   problems: problemWords,
 };
 

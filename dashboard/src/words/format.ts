@@ -15,6 +15,7 @@ const wholeDollars = new Intl.NumberFormat(LOCALE, {
 });
 const plural = new Intl.PluralRules(LOCALE);
 const clock = new Intl.DateTimeFormat(DATES, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const seconds = new Intl.DateTimeFormat(DATES, { timeStyle: "medium", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(DATES, { day: "numeric", month: "short" });
 const exact = new Intl.DateTimeFormat(DATES, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
@@ -84,6 +85,12 @@ export function span(ms: number): string {
 /** The time of day for today, else the day. */
 export function when(at: number, now: number): string {
   return new Date(at).toDateString() === new Date(now).toDateString() ? clock.format(at) : day.format(at);
+}
+
+/** A time in a log: with the seconds for today, else with the day. */
+export function logTime(at: number): string {
+  const isToday = new Date(at).toDateString() === new Date().toDateString();
+  return isToday ? seconds.format(at) : `${day.format(at)} ${clock.format(at)}`;
 }
 
 export const timeOfDay = (at: number): string => clock.format(at);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { BoardChange } from "./boards.ts";
+import type { LogLines } from "./logs.ts";
 import type { NeedsChange } from "./overview.ts";
 import { type Position, positionSchema } from "./position.ts";
 import type { SessionChange } from "./sessions.ts";
@@ -38,6 +39,8 @@ export interface LiveEvents {
   readonly "board-change": BoardChange;
   /** Topic `run:SLUG/RUN`. */
   readonly "run-line": RunLogPiece;
+  /** Topic `log:PROFILE/FILE`. */
+  readonly "log-line": LogLines;
   /** The server is stopping; the page reconnects after `backInMs`. */
   readonly bye: { readonly backInMs: number };
 }

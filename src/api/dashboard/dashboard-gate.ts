@@ -206,7 +206,7 @@ async function renewLogin(
   if (token === undefined || response.headers.has("Set-Cookie")) return;
   try {
     const isRenewed = await parts.signIns.renew(token, AbortSignal.timeout(1_000));
-    if (isRenewed) response.headers.append("Set-Cookie", writeCookie(token, client, parts.port));
+    if (isRenewed) response.headers.append("Set-Cookie", writeCookie(token, client, parts));
   } catch (error) {
     onError(error); // for instance a full disk, which must not end the sign-in
   }

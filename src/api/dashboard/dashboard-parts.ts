@@ -1,6 +1,7 @@
 import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
+import type { OidcFlows } from "../access/oidc/oidc-flows.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { SignInStore } from "../access/sign-in-store.ts";
 import type { Live } from "../live/live.ts";
@@ -27,6 +28,8 @@ export interface DashboardParts {
   readonly signIns: SignInStore;
   /** Counts attempts to sign in, by address. */
   readonly attempts: RateLimit;
+  /** Sign-ins with the provider that wait for its answer. */
+  readonly oidcFlows: OidcFlows;
   readonly live: Live;
   readonly access: AccessMode;
   readonly audit: Audit;

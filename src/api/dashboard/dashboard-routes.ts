@@ -5,6 +5,8 @@ import { cardRoutes } from "./routes/boards/card-routes.ts";
 import { taskRoutes } from "./routes/boards/task-routes.ts";
 import { taskRunRoutes } from "./routes/boards/task-run-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
+import { logRoutes } from "./routes/logs/log-routes.ts";
+import { oidcRoutes } from "./routes/oidc-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
 import { settingsRoutes } from "./routes/setup/settings-routes.ts";
@@ -12,6 +14,7 @@ import { settingsRoutes } from "./routes/setup/settings-routes.ts";
 /** All routes that browsers call with the cookie of their sign-in. */
 export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...accessRoutes,
+  ...oidcRoutes,
   ...liveRoutes,
   ...boardRoutes,
   ...cardRoutes,
@@ -20,4 +23,5 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...overviewRoutes,
   ...sessionRoutes,
   ...settingsRoutes,
+  ...logRoutes,
 ];

@@ -1,8 +1,9 @@
 import type { DashboardData } from "../../api/dashboard/dashboard-parts.ts";
 import type { LiveSource } from "../../api/live/live-source.ts";
 import { createBoardSource } from "../../api/live/sources/board.ts";
-import { createRunLogSource } from "../../api/live/sources/logs.ts";
+import { createLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
+import { createRunLogSource } from "../../api/live/sources/run-logs.ts";
 import { createSessionSource } from "../../api/live/sources/sessions.ts";
 import { createSetupSource } from "../../api/live/sources/setup.ts";
 import { Announcements } from "../../board/database/postgres-announcements.ts";
@@ -47,6 +48,7 @@ export async function openDashboardData(
     sources: [
       createBoardSource(boards),
       createRunLogSource(boards),
+      createLogSource(profiles),
       createNeedsSource(data),
       createSessionSource(data),
       createSetupSource(setup),

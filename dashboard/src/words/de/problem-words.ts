@@ -10,9 +10,11 @@ export const problemWords: Words["problems"] = {
   notAllowed: (scope) => `Diese Anmeldung darf das nicht; nötig ist das Recht „${scope}“.`,
   readOnly: "Diese Anmeldung darf nur lesen.",
   known: {
-    signed_out: "Dieser Browser ist nicht angemeldet.",
-    scope_missing: "Diese Anmeldung darf das nicht.",
-    attempts_spent: "Zu viele Versuche. Warten Sie eine Minute.",
-    route_not_found: "Diese Seite gibt es nicht.",
+    "signed-out": "Dieser Browser ist nicht angemeldet.",
+    "scope-missing": "Diese Anmeldung darf das nicht.",
+    "attempts-spent": "Zu viele Versuche. Warten Sie eine Minute.",
+    "provider-unreachable":
+      "Der Anbieter für die Anmeldung ist nicht erreichbar. Versuchen Sie es später noch einmal.",
+    "route-not-found": "Diese Seite gibt es nicht.",
   },
 };

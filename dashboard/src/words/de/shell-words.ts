@@ -12,6 +12,8 @@ export const shellWords: Words["shell"] = {
     board: "Board",
     sessions: "Sitzungen",
     settings: "Einstellungen",
+    logs: "Protokoll",
+    health: "Zustand",
   },
   morePages: "Weitere Seiten",
   titleOf: (page) => `${page} · Hermes`,
@@ -93,6 +95,16 @@ export const shellWords: Words["shell"] = {
     submit: "Anmelden",
     wrong: "Name oder Passwort ist falsch.",
     or: "Oder mit einem Link",
+    provider: (name) => `Mit ${name} anmelden`,
+    problems: {
+      denied: "Der Anbieter hat Sie nicht angemeldet.",
+      "not-allowed": "Dieses Konto darf das Dashboard nicht benutzen.",
+      expired:
+        "Die Anmeldung hat zu lange gedauert oder begann in einem anderen Browser. Versuchen Sie es noch einmal.",
+      invalid: "Die Antwort des Anbieters hat die Prüfung nicht bestanden. Sie sind nicht angemeldet.",
+      unreachable:
+        "Der Anbieter für die Anmeldung ist nicht erreichbar. Versuchen Sie es später noch einmal.",
+    },
     paste: "Link oder Code",
     use: "Verwenden",
   },

@@ -116,6 +116,7 @@ export function openProfiles(
       const { redact } = createRedactor({ secrets: (await appOf(profile)).resolved.secrets });
       return (text) => redact(text);
     },
+    logsFolder: async (profile) => (await appOf(profile)).profile.logsFolder,
     check: async (profile, signal) =>
       runChecks({ app: await appOf(profile), online: false, cwd: () => app.userHome, signal }),
   };

@@ -25,7 +25,7 @@ import {
   runLogSchema,
   shownTaskSchema,
 } from "../../../contract/tasks.ts";
-import { createRunLogSource } from "../../../live/sources/logs.ts";
+import { createRunLogSource } from "../../../live/sources/run-logs.ts";
 
 /** A home with a task that a worker has claimed, whose log has 3,000 lines. */
 async function openWithRun() {
