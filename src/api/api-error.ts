@@ -36,6 +36,7 @@ const STATUS: Partial<Record<ErrorCode, ContentfulStatusCode>> = {
   "usage-wrong": 400,
   "session-not-found": 404,
   "message-not-found": 404,
+  "turn-not-found": 404,
   "session-busy": 409,
   "approval-not-found": 404,
   "approval-answered": 409,

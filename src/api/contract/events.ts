@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { BoardChange } from "./boards.ts";
+import type { ChatChange, TurnEvent } from "./chat.ts";
 import type { NeedsChange } from "./overview.ts";
 import { type Position, positionSchema } from "./position.ts";
 import type { SessionChange } from "./sessions.ts";
@@ -30,6 +31,9 @@ export interface LiveEvents {
   readonly "session-change": SessionChange;
   /** Topic `board:SLUG`. */
   readonly "board-change": BoardChange;
+  readonly "chat-change": ChatChange;
+  /** Topic `turn:ID`. */
+  readonly "turn-event": TurnEvent;
   /** Topic `run:SLUG/RUN`. */
   readonly "run-line": RunLogPiece;
   /** The server is stopping; the page reconnects after `backInMs`. */

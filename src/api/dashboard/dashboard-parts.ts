@@ -3,6 +3,7 @@ import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { SignInStore } from "../access/sign-in-store.ts";
+import type { Chats } from "../chat/chats.ts";
 import type { Live } from "../live/live.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
@@ -12,6 +13,7 @@ import type { ProfileData } from "./data/profile-data.ts";
 export interface DashboardData {
   readonly boards: BoardData;
   readonly profiles: ProfileData;
+  readonly chats: Chats;
   readonly changes: HomeChanges;
   /** This process, as the holder of what it changes. */
   readonly identity: ProcessIdentity;

@@ -1,6 +1,7 @@
 import type { DashboardData } from "../../api/dashboard/dashboard-parts.ts";
 import type { LiveSource } from "../../api/live/live-source.ts";
 import { createBoardSource } from "../../api/live/sources/board.ts";
+import { createChatSource, createTurnSource } from "../../api/live/sources/chats.ts";
 import { createRunLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
 import { createSessionSource } from "../../api/live/sources/sessions.ts";
@@ -10,7 +11,9 @@ import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import type { App } from "../app.ts";
 import { boardsLocation } from "../board.ts";
+import { createLoadProfile } from "./data/load-profile.ts";
 import { openBoards } from "./data/open-boards.ts";
+import { openChats } from "./data/open-chats.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
 import { createHomeChanges } from "./data/watch-home.ts";
@@ -24,7 +27,7 @@ export interface AppDashboardData extends AsyncDisposable {
 /** Opens the data of the dashboard's routes, for all profiles of the home. */
 export async function openDashboardData(
   app: App,
-  log: Pick<Log, "warn">,
+  { log, cwd }: { readonly log: Pick<Log, "info" | "warn" | "error">; readonly cwd: string },
   signal: AbortSignal,
 ): Promise<AppDashboardData> {
   const identity = await readOwnIdentity(signal);
@@ -33,8 +36,11 @@ export async function openDashboardData(
   const announcements = url === "" ? undefined : announceBoards(url, log);
   const sessions = openSessions(app);
   const boards = openBoards(app, { load, sessions, announcements, log });
-  const profiles = openProfiles(app, sessions, log);
-  const data = { boards, profiles, changes: createHomeChanges(app, announcements), identity };
+  const loadProfile = createLoadProfile(app);
+  const profiles = openProfiles(app, { sessions, load: loadProfile, log, cwd });
+  const hosted = openChats({ load: loadProfile, sessions, log, cwd });
+  const { chats } = hosted;
+  const data = { boards, profiles, chats, changes: createHomeChanges(app, announcements), identity };
   return {
     data,
     sources: [
@@ -42,8 +48,11 @@ export async function openDashboardData(
       createRunLogSource(boards),
       createNeedsSource(data),
       createSessionSource(data),
+      createChatSource(chats),
+      createTurnSource(chats),
     ],
     async [Symbol.asyncDispose]() {
+      await hosted[Symbol.asyncDispose]();
       await boards[Symbol.asyncDispose]();
       await sessions[Symbol.asyncDispose]();
       await announcements?.[Symbol.asyncDispose]();
