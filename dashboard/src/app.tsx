@@ -15,11 +15,11 @@ import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
 import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
-import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
 import frame from "./shell/frame.module.css";
 import { KeyProvider } from "./shell/keys.tsx";
 import { takeLinkCode } from "./shell/link-code.ts";
 import { Shell } from "./shell/shell.tsx";
+import { readSessionFilter, type SessionFilter } from "./transcript/session-filter.ts";
 import { words } from "./words/words.ts";
 
 const SignIn = lazy(async () => ({ default: (await import("./shell/sign-in.tsx")).SignIn }));
@@ -55,6 +55,16 @@ const sessionRoute = createRoute({
   path: "$profile/$id",
   component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
 });
+const newChatRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chat",
+  component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "NewChat"),
+});
+const chatRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chat/$session",
+  component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "Chat"),
+});
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -83,6 +93,8 @@ const createAppRouter = () =>
       firstBoardRoute,
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
+      newChatRoute,
+      chatRoute,
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

@@ -1,4 +1,5 @@
 import { boardWords } from "./board-words.ts";
+import { chatWords } from "./chat-words.ts";
 import { overviewWords } from "./overview-words.ts";
 import { problemWords } from "./problem-words.ts";
 import { sessionWords } from "./session-words.ts";
@@ -10,6 +11,7 @@ export const en = {
   shell: shellWords,
   overview: overviewWords,
   sessions: sessionWords,
+  chat: chatWords,
   board: boardWords,
   task: taskWords,
   problems: problemWords,

@@ -8,6 +8,7 @@ export const shellWords = {
   pages: {
     overview: "Overview",
     board: "Board",
+    chat: "Chat",
     sessions: "Sessions",
   },
   titleOf: (page: string) => `${page} · Hermes`,

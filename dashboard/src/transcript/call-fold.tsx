@@ -1,11 +1,11 @@
 import { useState } from "react";
-import type { Call } from "../../../../src/api/contract/sessions.ts";
-import { DiffView, isDiff } from "../../components/diff-view.tsx";
-import { Icon } from "../../components/icon.tsx";
-import { plainText } from "../../components/plain-text.ts";
-import { useApi } from "../../data/app-data.tsx";
-import { duration, size } from "../../words/format.ts";
-import { words } from "../../words/words.ts";
+import type { Call } from "../../../src/api/contract/sessions.ts";
+import { DiffView, isDiff } from "../components/diff-view.tsx";
+import { Icon } from "../components/icon.tsx";
+import { plainText } from "../components/plain-text.ts";
+import { useApi } from "../data/app-data.tsx";
+import { duration, size } from "../words/format.ts";
+import { words } from "../words/words.ts";
 import styles from "./call-fold.module.css";
 
 const w = words.sessions.turns;
