@@ -6,6 +6,7 @@ import { problemWords } from "./de/problem-words.ts";
 import { sessionWords } from "./de/session-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
+import { chatWords } from "./en/chat-words.ts";
 import { settingsWords } from "./en/settings-words.ts";
 import type { Words } from "./en.ts";
 
@@ -16,6 +17,7 @@ export const de: Words = {
   sessions: sessionWords,
   board: boardWords,
   task: taskWords,
+  chat: chatWords,
   settings: settingsWords,
   logs: logWords,
   health: healthWords,
