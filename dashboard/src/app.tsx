@@ -55,6 +55,16 @@ const sessionRoute = createRoute({
   path: "$profile/$id",
   component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
 });
+const sandboxesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sandboxes",
+  component: lazyRouteComponent(() => import("./pages/sandboxes/sandboxes.tsx"), "Sandboxes"),
+});
+const sandboxRoute = createRoute({
+  getParentRoute: () => sandboxesRoute,
+  path: "$profile/$name",
+  component: lazyRouteComponent(() => import("./pages/sandboxes/sandbox-view.tsx"), "SandboxView"),
+});
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -83,6 +93,7 @@ const createAppRouter = () =>
       firstBoardRoute,
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
+      sandboxesRoute.addChildren([sandboxRoute]),
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

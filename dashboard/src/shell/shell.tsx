@@ -62,7 +62,7 @@ export function Shell({ me, children }: ShellProps) {
           </Link>
           <ProfileSwitcher />
           {PAGES.map((group) => (
-            <nav key={group[0]?.path} className={styles.nav}>
+            <nav key={group[0]?.path} className={styles.nav} aria-label={group.map(labelOf).join(", ")}>
               {group.map((page) => (
                 <PageLink key={page.path} page={page} />
               ))}

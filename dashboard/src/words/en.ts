@@ -1,6 +1,7 @@
 import { boardWords } from "./board-words.ts";
 import { overviewWords } from "./overview-words.ts";
 import { problemWords } from "./problem-words.ts";
+import { sandboxWords } from "./sandbox-words.ts";
 import { sessionWords } from "./session-words.ts";
 import { shellWords } from "./shell-words.ts";
 import { taskWords } from "./task-words.ts";
@@ -10,6 +11,7 @@ export const en = {
   shell: shellWords,
   overview: overviewWords,
   sessions: sessionWords,
+  sandboxes: sandboxWords,
   board: boardWords,
   task: taskWords,
   problems: problemWords,

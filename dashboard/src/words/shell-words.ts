@@ -9,6 +9,7 @@ export const shellWords = {
     overview: "Overview",
     board: "Board",
     sessions: "Sessions",
+    sandboxes: "Sandboxes",
   },
   titleOf: (page: string) => `${page} · Hermes`,
   find: "Search or do anything",

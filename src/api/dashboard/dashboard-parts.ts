@@ -7,11 +7,13 @@ import type { Live } from "../live/live.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
 import type { ProfileData } from "./data/profile-data.ts";
+import type { SandboxData } from "./data/sandbox-data.ts";
 
 /** What the data routes read and change. Each file of routes declares its part here, and app/ opens it. */
 export interface DashboardData {
   readonly boards: BoardData;
   readonly profiles: ProfileData;
+  readonly sandboxes: SandboxData;
   readonly changes: HomeChanges;
   /** This process, as the holder of what it changes. */
   readonly identity: ProcessIdentity;

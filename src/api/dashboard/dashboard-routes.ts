@@ -6,6 +6,7 @@ import { taskRoutes } from "./routes/boards/task-routes.ts";
 import { taskRunRoutes } from "./routes/boards/task-run-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
+import { sandboxRoutes } from "./routes/sandboxes/sandbox-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
 
 /** All routes that browsers call with the cookie of their sign-in. */
@@ -17,5 +18,6 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...taskRoutes,
   ...taskRunRoutes,
   ...overviewRoutes,
+  ...sandboxRoutes,
   ...sessionRoutes,
 ];

@@ -3,6 +3,7 @@ import type { LiveSource } from "../../api/live/live-source.ts";
 import { createBoardSource } from "../../api/live/sources/board.ts";
 import { createRunLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
+import { createLoadSource, createSandboxSource } from "../../api/live/sources/sandboxes.ts";
 import { createSessionSource } from "../../api/live/sources/sessions.ts";
 import { Announcements } from "../../board/database/postgres-announcements.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -10,9 +11,11 @@ import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import type { App } from "../app.ts";
 import { boardsLocation } from "../board.ts";
+import { createProfileLoader } from "./data/load-profile-app.ts";
 import { openBoards } from "./data/open-boards.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
+import { openSandboxes } from "./data/sandboxes/open-sandboxes.ts";
 import { createHomeChanges } from "./data/watch-home.ts";
 
 /** The data that the dashboard shows and changes, and the sources of its events. */
@@ -33,8 +36,16 @@ export async function openDashboardData(
   const announcements = url === "" ? undefined : announceBoards(url, log);
   const sessions = openSessions(app);
   const boards = openBoards(app, { load, sessions, announcements, log });
-  const profiles = openProfiles(app, sessions, log);
-  const data = { boards, profiles, changes: createHomeChanges(app, announcements), identity };
+  const appOf = createProfileLoader(app);
+  const profiles = openProfiles(app, { appOf, sessions, log });
+  const sandboxes = openSandboxes(appOf);
+  const data = {
+    boards,
+    profiles,
+    sandboxes: sandboxes.data,
+    changes: createHomeChanges(app, announcements),
+    identity,
+  };
   return {
     data,
     sources: [
@@ -42,8 +53,11 @@ export async function openDashboardData(
       createRunLogSource(boards),
       createNeedsSource(data),
       createSessionSource(data),
+      createSandboxSource(sandboxes.data),
+      createLoadSource(sandboxes.data),
     ],
     async [Symbol.asyncDispose]() {
+      await sandboxes[Symbol.asyncDispose]();
       await boards[Symbol.asyncDispose]();
       await sessions[Symbol.asyncDispose]();
       await announcements?.[Symbol.asyncDispose]();

@@ -2,18 +2,15 @@ import type { Approval } from "../../../approvals/approval.ts";
 import type { SessionStore } from "../../../sessions/session-store.ts";
 import type { ApprovalReply } from "../../contract/approvals.ts";
 import type { Finding, ProfilesAnswer } from "../../contract/health.ts";
-import type { SandboxRow } from "../../contract/overview.ts";
 import type { SessionSource } from "../routes/sessions/session-view.ts";
 
-/** The profiles of a home: their sessions, questions, settings and sandboxes. */
+/** The profiles of a home: their sessions, questions and settings. */
 export interface ProfileData {
   list(): Promise<ProfilesAnswer["profiles"]>;
   /** The sessions of a profile; throws `profile-not-found`. */
   sessions(profile: string): Promise<SessionStore>;
   /** Settings that pages show. */
   facts(profile: string): Promise<ProfileFacts>;
-  /** The sandboxes of a profile. The engine's answer is reused for a few seconds. */
-  sandboxes(profile: string, signal: AbortSignal): Promise<readonly SandboxRow[]>;
   /** The questions that wait, of all profiles whose sessions exist. */
   waiting(): Promise<readonly WaitingQuestion[]>;
   /** Stores a person's answer and unblocks the task that waits for it. Throws `approval-not-found` or `approval-answered`. */
