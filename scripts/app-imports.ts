@@ -8,7 +8,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   components: ["words"],
   data: ["words"],
   shell: ["words", "components", "data"],
-  pages: ["words", "components", "data", "shell"],
+  terminal: ["words", "components", "data"],
+  pages: ["words", "components", "data", "shell", "terminal"],
   "main.tsx": ["app.tsx"],
   "app.tsx": ["words", "components", "data", "shell", "pages"],
 };

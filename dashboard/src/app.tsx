@@ -65,6 +65,11 @@ const sandboxRoute = createRoute({
   path: "$profile/$name",
   component: lazyRouteComponent(() => import("./pages/sandboxes/sandbox-view.tsx"), "SandboxView"),
 });
+const terminalRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/terminals/$id",
+  component: lazyRouteComponent(() => import("./pages/terminal/terminal-page.tsx"), "TerminalPage"),
+});
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -94,6 +99,7 @@ const createAppRouter = () =>
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
       sandboxesRoute.addChildren([sandboxRoute]),
+      terminalRoute,
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

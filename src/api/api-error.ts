@@ -65,6 +65,7 @@ const STATUS: Partial<Record<ErrorCode, ContentfulStatusCode>> = {
   "attachment-too-large": 413,
   "attachment-missing": 404,
   "attachment-damaged": 409,
+  "terminal-unavailable": 503,
   "sandbox-unavailable": 503,
   "sandbox-refused": 409,
   "sandbox-held": 409,

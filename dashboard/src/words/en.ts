@@ -5,6 +5,7 @@ import { sandboxWords } from "./sandbox-words.ts";
 import { sessionWords } from "./session-words.ts";
 import { shellWords } from "./shell-words.ts";
 import { taskWords } from "./task-words.ts";
+import { terminalWords } from "./terminal-words.ts";
 
 /** All texts of the app in English, by page. */
 export const en = {
@@ -14,5 +15,6 @@ export const en = {
   sandboxes: sandboxWords,
   board: boardWords,
   task: taskWords,
+  terminals: terminalWords,
   problems: problemWords,
 };

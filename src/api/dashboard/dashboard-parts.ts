@@ -4,6 +4,8 @@ import type { Audit } from "../access/audit.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { SignInStore } from "../access/sign-in-store.ts";
 import type { Live } from "../live/live.ts";
+import type { StartTerminal } from "../terminals/terminal-process.ts";
+import type { Terminals } from "../terminals/terminals.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
 import type { ProfileData } from "./data/profile-data.ts";
@@ -14,6 +16,7 @@ export interface DashboardData {
   readonly boards: BoardData;
   readonly profiles: ProfileData;
   readonly sandboxes: SandboxData;
+  readonly startTerminal: StartTerminal;
   readonly changes: HomeChanges;
   /** This process, as the holder of what it changes. */
   readonly identity: ProcessIdentity;
@@ -26,6 +29,9 @@ export interface DashboardParts {
   /** Counts attempts to sign in, by address. */
   readonly attempts: RateLimit;
   readonly live: Live;
+  readonly terminals: Terminals;
+  /** Closes the sockets of a sign-in that has ended. */
+  disconnect(signIn: string): void;
   readonly access: AccessMode;
   readonly audit: Audit;
   readonly version: string;

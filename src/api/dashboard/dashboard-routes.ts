@@ -8,6 +8,7 @@ import { liveRoutes } from "./routes/live-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
 import { sandboxRoutes } from "./routes/sandboxes/sandbox-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
+import { terminalRoutes } from "./routes/terminals/terminal-routes.ts";
 
 /** All routes that browsers call with the cookie of their sign-in. */
 export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
@@ -20,4 +21,5 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...overviewRoutes,
   ...sandboxRoutes,
   ...sessionRoutes,
+  ...terminalRoutes,
 ];

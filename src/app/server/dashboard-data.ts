@@ -16,6 +16,7 @@ import { openBoards } from "./data/open-boards.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
 import { openSandboxes } from "./data/sandboxes/open-sandboxes.ts";
+import { createTerminalStarter } from "./data/terminals/start-terminal.ts";
 import { createHomeChanges } from "./data/watch-home.ts";
 
 /** The data that the dashboard shows and changes, and the sources of its events. */
@@ -43,6 +44,7 @@ export async function openDashboardData(
     boards,
     profiles,
     sandboxes: sandboxes.data,
+    startTerminal: createTerminalStarter(app, appOf),
     changes: createHomeChanges(app, announcements),
     identity,
   };

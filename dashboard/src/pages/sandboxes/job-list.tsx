@@ -13,11 +13,12 @@ interface JobListProps {
   readonly problem: string | null;
   readonly canStart: boolean;
   onStart(): void;
+  onAttach(job: SandboxJob): void;
   onKill(job: SandboxJob): void;
 }
 
 /** The background commands of a sandbox, running ones first. */
-export function JobList({ jobs, problem, canStart, onStart, onKill }: JobListProps) {
+export function JobList({ jobs, problem, canStart, onStart, onAttach, onKill }: JobListProps) {
   const refusal = useShellRefusal();
   const running = jobs.filter(({ state }) => state !== "ended").length;
   const start = (
@@ -43,6 +44,14 @@ export function JobList({ jobs, problem, canStart, onStart, onKill }: JobListPro
               ) : (
                 <>
                   <Elapsed since={job.startedAt} className={styles.fact} />
+                  <Button
+                    small
+                    disabled={refusal !== undefined}
+                    title={refusal}
+                    onClick={() => onAttach(job)}
+                  >
+                    {w.attach}
+                  </Button>
                   <Button small disabled={refusal !== undefined} title={refusal} onClick={() => onKill(job)}>
                     {w.kill}
                   </Button>

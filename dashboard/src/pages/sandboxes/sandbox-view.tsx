@@ -11,6 +11,7 @@ import { useNow } from "../../components/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { latestLoad, useSandboxLoad } from "../../data/sandbox-load.ts";
 import { usePageTitle } from "../../shell/use-page-title.ts";
+import { useOpenTerminal } from "../../terminal/use-terminals.ts";
 import { exactTime } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import { JobList } from "./job-list.tsx";
@@ -50,12 +51,13 @@ type Open = "stop" | "remove" | "replace" | "fork" | "snapshot" | "start-job" | 
 function Content({ profile, sandbox }: { readonly profile: string; readonly sandbox: ShownSandbox }) {
   const [open, setOpen] = useState<Open>();
   const navigate = useNavigate();
+  const terminal = useOpenTerminal();
   const close = (): void => setOpen(undefined);
   const { name, task, isOurs, state, drift, isolation, jobList, jobProblem } = sandbox;
   const dialog = { profile, name, onClose: close };
   return (
     <>
-      <Head sandbox={sandbox} onOpen={setOpen} />
+      <Head profile={profile} sandbox={sandbox} onOpen={setOpen} />
       {!isOurs && <Note icon="lost">{w.foreignHint}</Note>}
       <Load profile={profile} sandbox={sandbox} />
       {drift.length > 0 && <Drift sandbox={sandbox} onReplace={() => setOpen("replace")} />}
@@ -64,6 +66,7 @@ function Content({ profile, sandbox }: { readonly profile: string; readonly sand
           jobs={jobList}
           problem={jobProblem}
           canStart={state === "running"}
+          onAttach={(job) => task !== null && terminal.mutate({ kind: "job", profile, task, job: job.id })}
           onStart={() => setOpen("start-job")}
           onKill={(kill) => setOpen({ kill })}
         />
@@ -105,9 +108,16 @@ function Content({ profile, sandbox }: { readonly profile: string; readonly sand
   );
 }
 
-function Head({ sandbox, onOpen }: { readonly sandbox: ShownSandbox; onOpen(open: Open): void }) {
+interface HeadProps {
+  readonly profile: string;
+  readonly sandbox: ShownSandbox;
+  onOpen(open: Open): void;
+}
+
+function Head({ profile: shownProfile, sandbox, onOpen }: HeadProps) {
   const { name, task, profile, image, state, isInUse, isOurs, origin, keptUntil, backend } = sandbox;
   const refusal = useShellRefusal();
+  const terminal = useOpenTerminal();
   const off = { disabled: refusal !== undefined, title: refusal };
   const label = [profile, task].filter((part) => part !== null).join(" / ") || name;
   const facts = [
@@ -126,6 +136,16 @@ function Head({ sandbox, onOpen }: { readonly sandbox: ShownSandbox; onOpen(open
         </h1>
         {isOurs && (
           <div className={styles.actions}>
+            {task !== null && (
+              <Button
+                small
+                {...off}
+                busy={terminal.isPending}
+                onClick={() => terminal.mutate({ kind: "sandbox", profile: shownProfile, task })}
+              >
+                {w.actions.terminal}
+              </Button>
+            )}
             {state === "running" && (
               <Button small {...off} onClick={() => onOpen("stop")}>
                 {w.actions.stop}

@@ -19,6 +19,7 @@ import { GcDialog } from "./gc-dialog.tsx";
 import { sandboxesQuery, useSandboxChanges, useShellRefusal } from "./sandbox-queries.ts";
 import styles from "./sandboxes.module.css";
 import { SnapshotList } from "./snapshot-list.tsx";
+import { TerminalList } from "./terminal-list.tsx";
 
 const w = words.sandboxes;
 
@@ -78,6 +79,7 @@ function SandboxTable({
       )}
       {list.data === undefined && list.error === null && <Skeleton />}
       {list.data && <Content list={list.data} openName={openName} />}
+      {list.data && openName === undefined && <TerminalList profile={profile} />}
       {hasContainers && openName === undefined && <SnapshotList profile={profile} />}
       {isCleaning && <GcDialog profile={profile} onClose={() => setCleaning(false)} />}
     </section>

@@ -61,10 +61,10 @@ export const accessRoutes: readonly DashboardRoute[] = [
     path: "/api/sign-out",
     scope: "read",
     summary: "Sign this browser out",
-    async handle({ signIn, client, disconnected }, { signIns, live, port, audit }) {
+    async handle({ signIn, client, disconnected }, { signIns, disconnect, port, audit }) {
       if (signIn !== undefined) {
         await signIns.signOut(signIn.id, disconnected);
-        live.disconnect(signIn.id);
+        disconnect(signIn.id);
         audit.write({ action: "sign-out", outcome: "done", login: signIn.name, address: client.address });
       }
       return new Response(null, { status: 204, headers: { "Set-Cookie": writeCookie("", client, port) } });
