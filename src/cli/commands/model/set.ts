@@ -66,7 +66,7 @@ export function findModelChanges(
   { settings, variable }: Pick<CatalogueParts, "settings" | "variable">,
   route: Route,
 ): ModelChange[] {
-  const valueInFile = (key: ModelChange["key"]): string | undefined => {
+  const stored = (key: ModelChange["key"]): string | undefined => {
     const layerValues = resolved.settings.get(`model.${key}`)?.layerValues ?? [];
     const inFile = layerValues.find(({ origin }) => origin === "file");
     return inFile === undefined ? undefined : String(inFile.value);
@@ -76,8 +76,8 @@ export function findModelChanges(
   const keepsAddress = !isOtherProvider || route.addressKey === "model.base_url";
   const keepOrRemove = (key: ModelChange["key"]) => ({
     key,
-    from: valueInFile(key),
-    to: keepsAddress ? valueInFile(key) : undefined,
+    from: stored(key),
+    to: keepsAddress ? stored(key) : undefined,
   });
   // A name with a colon may be read as PROVIDER:NAME; then it is stored with its own provider in front.
   const isUnambiguous = (name: string): boolean => {
@@ -93,8 +93,8 @@ export function findModelChanges(
   };
   const name = isUnambiguous(route.model) ? route.model : `${route.provider}:${route.model}`;
   const changes: readonly ModelChange[] = [
-    { key: "provider", from: valueInFile("provider"), to: route.provider },
-    { key: "default", from: valueInFile("default"), to: name },
+    { key: "provider", from: stored("provider"), to: route.provider },
+    { key: "default", from: stored("default"), to: name },
     keepOrRemove("base_url"),
     keepOrRemove("api_mode"),
   ];
