@@ -1,7 +1,11 @@
 import { z } from "zod";
 
 const cells = z.int().min(2).max(1_000);
-const name = z.string().min(1).max(200);
+const name = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^\P{Cc}+$/u, "contains control characters");
 const size = { columns: cells, rows: cells };
 
 /** What a terminal shows: a shell in the sandbox of a task, a running job of it, or the chat. */

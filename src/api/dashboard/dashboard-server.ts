@@ -70,6 +70,7 @@ export async function startDashboardServer(request: DashboardRequest): Promise<D
   });
   const sockets = openTerminalSockets({
     ...{ terminals, audit, readClient },
+    isSignedIn: (id) => signIns.isSignedIn(id),
     findSignIn: (cookie, client) => findSignIn(cookie, client, { signIns, port })?.signIn,
   });
   const disconnect = (signIn: string): void => {

@@ -20,6 +20,8 @@ export interface TerminalSocketParts {
   readClient: ReadClient;
   /** The sign-in of the cookie. */
   findSignIn(cookie: string | null, client: Client): SignIn | undefined;
+  /** Whether a sign-in has not ended. */
+  isSignedIn(signIn: string): boolean;
 }
 
 /** Connects pages to terminals, over the sockets of `/api/terminals/ID?ticket=…`. */
@@ -31,13 +33,14 @@ export interface TerminalSockets extends Disposable {
 }
 
 export function openTerminalSockets(parts: TerminalSocketParts): TerminalSockets {
-  const { terminals, audit, readClient, findSignIn } = parts;
+  const { terminals, audit, readClient, findSignIn, isSignedIn } = parts;
   const server = new WebSocketServer({
     ...{ noServer: true, clientTracking: false, maxPayload: MAX_INPUT_BYTES, perMessageDeflate: false },
   });
   const open = new Map<WebSocket, { readonly signIn: string; isAlive: boolean }>();
   const beat = setInterval(() => {
     for (const [socket, state] of open) {
+      if (!isSignedIn(state.signIn)) socket.close(CLOSE.ticket);
       if (!state.isAlive) socket.terminate();
       state.isAlive = false;
       socket.ping();
@@ -67,7 +70,10 @@ export function openTerminalSockets(parts: TerminalSocketParts): TerminalSockets
     const attachment = terminals.attach({ id, ticket, signIn: signIn.id }, viewerOf(socket));
     if (attachment === undefined) return refuse(CLOSE.ticket, "ticket-invalid");
     open.set(socket, { signIn: signIn.id, isAlive: true });
-    listen(socket, attachment, () => open.delete(socket));
+    listen(socket, attachment, {
+      isAllowed: () => isSignedIn(signIn.id),
+      onClose: () => open.delete(socket),
+    });
     socket.on("pong", () => {
       const state = open.get(socket);
       if (state !== undefined) state.isAlive = true;
@@ -113,8 +119,14 @@ function viewerOf(socket: WebSocket): Viewer {
   };
 }
 
-function listen(socket: WebSocket, attachment: Attachment, onClose: () => void): void {
+interface Listening {
+  isAllowed(): boolean;
+  onClose(): void;
+}
+
+function listen(socket: WebSocket, attachment: Attachment, { isAllowed, onClose }: Listening): void {
   socket.on("message", (data: Buffer, isBinary) => {
+    if (!isAllowed()) return socket.close(CLOSE.ticket);
     if (isBinary) return attachment.write(data);
     const request = parseRequest(data);
     if (request === undefined) return socket.close(1008);

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { openDashboardLab } from "../../../test/support/dashboard-lab.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
+import { neverAborted } from "../../lib/time/never-aborted.ts";
 import type { TerminalNotice, TerminalTicket } from "../contract/terminals.ts";
 import type { DashboardData } from "../dashboard/dashboard-parts.ts";
 import type { StartTerminal, TerminalListener } from "./terminal-process.ts";
@@ -180,4 +181,26 @@ test("a flood that no page shows is read slowly, and signing out closes the sock
   await expect.poll(() => page.notices.length).toBe(1);
   await terminals.lab.send("/api/sign-out", { method: "POST", headers: { Cookie: terminals.cookie } });
   expect(await page.closed).toBe(4401);
+});
+
+test("a socket is closed when its sign-in was ended from elsewhere, and what it sends then reaches no program", async () => {
+  await using terminals = await openTerminalLab();
+  const page = await terminals.connect(await terminals.open());
+  await expect.poll(() => page.notices.length).toBe(1);
+  await terminals.lab.signIns.signOutAll(neverAborted);
+  page.socket.send(Buffer.from("typed"));
+  expect(await page.closed).toBe(4401);
+  expect(terminals.program.state.input).toBe("");
+});
+
+test("names with control characters are refused", async () => {
+  await using terminals = await openTerminalLab();
+  for (const wanted of [
+    { ...WANTED, session: "a\u0000b" },
+    { ...WANTED, kind: "sandbox", task: "a\nb" },
+  ]) {
+    const headers = { Cookie: terminals.cookie };
+    const answer = await terminals.lab.send("/api/terminals", { json: wanted, headers });
+    expect(answer.status).toBe(400);
+  }
 });

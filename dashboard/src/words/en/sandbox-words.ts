@@ -105,7 +105,8 @@ export const sandboxWords = {
     forkText: "Creates the sandbox of another task with the same files. This one is not changed.",
     forkTask: "New task",
     forked: (name: string) => `${name} is created.`,
-    ends: (count: number) => `This ends ${inflected(count, "one thing", `${count} things`)} that use it:`,
+    ends: (count: number) =>
+      `This ends ${inflected(count, "one thing that uses it", `${count} things that use it`)}:`,
     endsNothing: "Nothing uses it now.",
     process: (command: string | null, id: string) =>
       command ?? (id === "" ? "a process of another machine" : `process ${id}`),

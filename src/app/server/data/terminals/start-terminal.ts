@@ -69,9 +69,9 @@ async function importPty(): Promise<typeof import("@lydell/node-pty")> {
 function argumentsOf(wanted: NewTerminal): readonly string[] {
   switch (wanted.kind) {
     case "sandbox":
-      return ["sandbox", "shell", "--task", wanted.task];
+      return ["sandbox", "shell", `--task=${wanted.task}`];
     case "job":
-      return ["sandbox", "attach", "--task", wanted.task, "--", wanted.job];
+      return ["sandbox", "attach", `--task=${wanted.task}`, "--", wanted.job];
     case "chat":
       return wanted.session === undefined ? ["chat"] : ["chat", `--resume=${wanted.session}`];
   }
