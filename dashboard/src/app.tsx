@@ -9,14 +9,15 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { createContext, lazy, StrictMode, Suspense, useContext, useEffect, useRef, useState } from "react";
-import { FailureNote } from "./components/note.tsx";
-import { ToastProvider } from "./components/toast.tsx";
+import { FailureNote } from "./components/layout/note.tsx";
+import { ToastProvider } from "./components/layout/toast.tsx";
 import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
 import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";
 import { readLogSearch } from "./pages/logs/log-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
 import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
+import { readSettingsSearch } from "./pages/settings/settings-search.ts";
 import frame from "./shell/frame.module.css";
 import { KeyProvider } from "./shell/keys.tsx";
 import { takeLinkCode } from "./shell/link-code.ts";
@@ -57,6 +58,16 @@ const sessionRoute = createRoute({
   path: "$profile/$id",
   component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
 });
+const settingsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/settings",
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import("./pages/settings/settings-page.tsx"), "SettingsPage"),
+});
+
+/** The page of the settings reads the section from the address itself. */
+const settingsSectionRoute = createRoute({ getParentRoute: () => settingsRoute, path: "$section" });
+
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -100,6 +111,7 @@ const createAppRouter = () =>
       firstBoardRoute,
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
+      settingsRoute.addChildren([settingsSectionRoute]),
       logsRoute,
       healthRoute,
     ]),

@@ -117,7 +117,7 @@ export async function openDashboard(browser: Browser, prepare?: (home: TempHome)
           tab = await page(path);
           return tab;
         }
-        await tab.evaluate("localStorage.clear()");
+        await tab.evaluate("localStorage.clear(); sessionStorage.clear()");
         await tab.setViewportSize(SIZES.desktop);
         await tab.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
         await tab.mouse.move(0, 0);

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Menu, type MenuItem } from "../components/menu.tsx";
+import { Menu, type MenuItem } from "../components/controls/menu.tsx";
 import { chooseLanguage, LANGUAGES, readChosenLanguage } from "../words/language.ts";
 import { words } from "../words/words.ts";
 import { chooseTheme, readTheme, THEMES } from "./theme.ts";

@@ -1,10 +1,11 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
-import { Button } from "../components/button.tsx";
-import { Icon } from "../components/icon.tsx";
-import { Note } from "../components/note.tsx";
-import { useMedia } from "../components/use-media.ts";
+import { Button } from "../components/controls/button.tsx";
+import { Icon } from "../components/controls/icon.tsx";
+import { Menu } from "../components/controls/menu.tsx";
+import { Note } from "../components/layout/note.tsx";
+import { useMedia } from "../components/layout/use-media.ts";
 import { words } from "../words/words.ts";
 import { AppearanceMenu } from "./appearance-menu.tsx";
 import { Brand } from "./brand.tsx";
@@ -54,19 +55,21 @@ export function Shell({ me, children }: ShellProps) {
       <div
         className={`${styles.shell} ${isBoard || isSmall ? styles.narrow : ""} ${isBoard ? styles.bare : ""}`}
       >
-        <aside className={styles.rail} aria-label={words.shell.navigation}>
+        <aside className={styles.rail} aria-label={words.shell.name}>
           <Link to="/" className={styles.brand} aria-label={words.shell.name}>
             <Brand />
             <span>{words.shell.name}</span>
           </Link>
           <ProfileSwitcher />
-          {PAGES.map((group) => (
-            <nav key={group[0]?.path} className={styles.nav} aria-label={group.map(labelOf).join(", ")}>
-              {group.map((page) => (
-                <PageLink key={page.path} page={page} />
-              ))}
-            </nav>
-          ))}
+          <nav className={styles.groups} aria-label={words.shell.navigation}>
+            {PAGES.map((group) => (
+              <div key={group[0]?.path} className={styles.nav}>
+                {group.map((page) => (
+                  <PageLink key={page.path} page={page} />
+                ))}
+              </div>
+            ))}
+          </nav>
           <div className={styles.foot}>
             <LiveState />
             <span className={styles.version}>{me.version}</span>
@@ -106,15 +109,41 @@ export function Shell({ me, children }: ShellProps) {
         </main>
         <nav className={styles.tabBar} aria-label={words.shell.navigation}>
           {PAGES.flat()
-            .slice(0, 5)
+            .slice(0, PAGES.flat().length > SHORT ? SHORT - 1 : SHORT)
             .map((page) => (
               <PageLink key={page.path} page={page} />
             ))}
+          {PAGES.flat().length > SHORT && <MorePages />}
         </nav>
       </div>
       {open === "palette" && <Palette onClose={close} onKeys={() => setOpen("keys")} />}
       {open === "keys" && <KeyHelp onClose={close} />}
     </OwnProfile>
+  );
+}
+
+/** How many places the bar of a phone has. */
+const SHORT = 5;
+
+/** The pages for which the bar of a phone has no place. */
+function MorePages() {
+  const navigate = useNavigate();
+  return (
+    <Menu
+      name={words.shell.morePages}
+      kind="quiet"
+      icon="more"
+      className={styles.morePages}
+      items={PAGES.flat()
+        .slice(SHORT - 1)
+        .map((page) => ({
+          label: labelOf(page),
+          icon: page.icon,
+          run: () => void navigate({ to: page.path }),
+        }))}
+    >
+      <span>{words.shell.more}</span>
+    </Menu>
   );
 }
 

@@ -6,6 +6,7 @@ import { problemWords } from "./de/problem-words.ts";
 import { sessionWords } from "./de/session-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
+import { settingsWords } from "./en/settings-words.ts";
 import type { Words } from "./en.ts";
 
 /** All texts of the app in German, by page. */
@@ -15,6 +16,7 @@ export const de: Words = {
   sessions: sessionWords,
   board: boardWords,
   task: taskWords,
+  settings: settingsWords,
   logs: logWords,
   health: healthWords,
   problems: problemWords,

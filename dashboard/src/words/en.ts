@@ -4,6 +4,7 @@ import { logWords } from "./en/log-words.ts";
 import { overviewWords } from "./en/overview-words.ts";
 import { problemWords } from "./en/problem-words.ts";
 import { sessionWords } from "./en/session-words.ts";
+import { settingsWords } from "./en/settings-words.ts";
 import { shellWords } from "./en/shell-words.ts";
 import { taskWords } from "./en/task-words.ts";
 
@@ -14,6 +15,7 @@ export const en = {
   sessions: sessionWords,
   board: boardWords,
   task: taskWords,
+  settings: settingsWords,
   logs: logWords,
   health: healthWords,
   problems: problemWords,

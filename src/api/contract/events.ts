@@ -4,6 +4,9 @@ import type { LogLines } from "./logs.ts";
 import type { NeedsChange } from "./overview.ts";
 import { type Position, positionSchema } from "./position.ts";
 import type { SessionChange } from "./sessions.ts";
+import type { PlatformChange } from "./setup/platforms.ts";
+import type { ProfileChange } from "./setup/profiles.ts";
+import type { SettingsChange } from "./setup/settings.ts";
 import type { RunLogPiece } from "./tasks.ts";
 
 /** What a page can follow: `always` has the events for every page, the other kinds those of one named thing. */
@@ -29,6 +32,9 @@ export interface LiveEvents {
   readonly reset: { readonly at: Position; readonly topics: readonly Topic[] | null };
   readonly "needs-change": NeedsChange;
   readonly "session-change": SessionChange;
+  readonly "settings-change": SettingsChange;
+  readonly "profile-change": ProfileChange;
+  readonly "platform-change": PlatformChange;
   /** Topic `board:SLUG`. */
   readonly "board-change": BoardChange;
   /** Topic `run:SLUG/RUN`. */

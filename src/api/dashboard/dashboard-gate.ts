@@ -91,6 +91,7 @@ async function handle(
   const { audit } = gate.parts;
   const action = `${row.method} ${row.path}`;
   let signInName: string | undefined;
+  let detail: string | undefined;
   try {
     requireOwnPage(request, client);
     const found =
@@ -108,6 +109,9 @@ async function handle(
         headers: request.headers,
         disconnected: request.signal,
         cut: () => context.env.outgoing.destroy(),
+        audited: (names) => {
+          detail = names;
+        },
       },
       gate.parts,
     );
@@ -119,6 +123,7 @@ async function handle(
         login: signInName,
         address: client.address,
         route: context.req.path,
+        ...(detail !== undefined && { detail }),
       });
     return response;
   } catch (thrown) {

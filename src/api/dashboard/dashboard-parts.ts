@@ -8,11 +8,15 @@ import type { Live } from "../live/live.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
 import type { ProfileData } from "./data/profile-data.ts";
+import type { SettingsData } from "./data/settings-data.ts";
+import type { SetupStamps } from "./data/setup-stamps.ts";
 
 /** What the data routes read and change. Each file of routes declares its part here, and app/ opens it. */
 export interface DashboardData {
   readonly boards: BoardData;
   readonly profiles: ProfileData;
+  readonly settings: SettingsData;
+  readonly setup: SetupStamps;
   readonly changes: HomeChanges;
   /** This process, as the holder of what it changes. */
   readonly identity: ProcessIdentity;

@@ -9,6 +9,7 @@ import { logRoutes } from "./routes/logs/log-routes.ts";
 import { oidcRoutes } from "./routes/oidc-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
+import { settingsRoutes } from "./routes/setup/settings-routes.ts";
 
 /** All routes that browsers call with the cookie of their sign-in. */
 export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
@@ -21,5 +22,6 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...taskRunRoutes,
   ...overviewRoutes,
   ...sessionRoutes,
+  ...settingsRoutes,
   ...logRoutes,
 ];

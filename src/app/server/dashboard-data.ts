@@ -5,15 +5,19 @@ import { createLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
 import { createRunLogSource } from "../../api/live/sources/run-logs.ts";
 import { createSessionSource } from "../../api/live/sources/sessions.ts";
+import { createSetupSource } from "../../api/live/sources/setup.ts";
 import { Announcements } from "../../board/database/postgres-announcements.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import type { App } from "../app.ts";
 import { boardsLocation } from "../board.ts";
+import { createAppOfProfile } from "./data/app-of-profile.ts";
 import { openBoards } from "./data/open-boards.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
+import { openSettings } from "./data/open-settings.ts";
+import { createSetupStamps } from "./data/read-setup-stamps.ts";
 import { createHomeChanges } from "./data/watch-home.ts";
 
 /** The data that the dashboard shows and changes, and the sources of its events. */
@@ -34,8 +38,11 @@ export async function openDashboardData(
   const announcements = url === "" ? undefined : announceBoards(url, log);
   const sessions = openSessions(app);
   const boards = openBoards(app, { load, sessions, announcements, log });
-  const profiles = openProfiles(app, sessions, log);
-  const data = { boards, profiles, changes: createHomeChanges(app, announcements), identity };
+  const appOf = createAppOfProfile(app);
+  const profiles = openProfiles(app, appOf, sessions, log);
+  const changes = createHomeChanges(app, announcements);
+  const setup = createSetupStamps(app);
+  const data = { boards, profiles, changes, identity, setup, settings: openSettings(appOf) };
   return {
     data,
     sources: [
@@ -44,6 +51,7 @@ export async function openDashboardData(
       createLogSource(profiles),
       createNeedsSource(data),
       createSessionSource(data),
+      createSetupSource(setup),
     ],
     async [Symbol.asyncDispose]() {
       await boards[Symbol.asyncDispose]();

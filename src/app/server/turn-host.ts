@@ -44,7 +44,7 @@ export async function openTurnHost(
           environments,
           environment: withOverrides(app, opening.surface.source, createEnvironmentFacts(app, facts)),
           choice: { resume: sessionId },
-          earlier: opening.earlier,
+          earlierExchanges: opening.earlier,
           model: opening.model ?? {},
           surface: opening.surface,
           policy: createPolicyState(app, {}),

@@ -1,9 +1,9 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { AuditAnswer } from "../../../../src/api/contract/logs.ts";
-import { Button } from "../../components/button.tsx";
-import { FailureNote, Note } from "../../components/note.tsx";
-import { plainText } from "../../components/plain-text.ts";
-import { When } from "../../components/time.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { FailureNote, Note } from "../../components/layout/note.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
+import { When } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
 import { words } from "../../words/words.ts";

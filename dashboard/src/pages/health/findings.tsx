@@ -1,8 +1,8 @@
 import type { Finding } from "../../../../src/api/contract/health.ts";
-import { CopyLine } from "../../components/copy-line.tsx";
-import { Icon, type IconName } from "../../components/icon.tsx";
-import { plainText } from "../../components/plain-text.ts";
-import { rowList, Section } from "../../components/section.tsx";
+import { Icon, type IconName } from "../../components/controls/icon.tsx";
+import { rowList, Section } from "../../components/layout/section.tsx";
+import { CopyLine } from "../../components/text/copy-line.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
 import { words } from "../../words/words.ts";
 import styles from "./findings.module.css";
 

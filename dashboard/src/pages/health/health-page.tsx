@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { Finding, HealthAnswer } from "../../../../src/api/contract/health.ts";
-import { Button } from "../../components/button.tsx";
-import { FailureNote } from "../../components/note.tsx";
-import { Tabs } from "../../components/tabs.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { Tabs } from "../../components/controls/tabs.tsx";
+import { FailureNote } from "../../components/layout/note.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { useProfile } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";

@@ -1,6 +1,6 @@
 import type { HealthAnswer } from "../../../../src/api/contract/health.ts";
-import { emptyText, rowList, Section } from "../../components/section.tsx";
-import { When } from "../../components/time.tsx";
+import { emptyText, rowList, Section } from "../../components/layout/section.tsx";
+import { When } from "../../components/text/time.tsx";
 import { number, size } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./server-facts.module.css";

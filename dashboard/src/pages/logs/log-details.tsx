@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { LogLine } from "../../../../src/api/contract/logs.ts";
-import { Button } from "../../components/button.tsx";
-import { plainText } from "../../components/plain-text.ts";
+import { Button } from "../../components/controls/button.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
 import { exactTime } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./log-details.module.css";

@@ -1,7 +1,7 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
 import type { LogLevelName } from "../../../../src/api/contract/logs.ts";
-import { Button } from "../../components/button.tsx";
-import { Icon } from "../../components/icon.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { Icon } from "../../components/controls/icon.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./log-filters.module.css";
 import { LEVELS, type LogPeriod, type LogSearch } from "./log-search.ts";

@@ -1,8 +1,8 @@
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { LogLine } from "../../../../src/api/contract/logs.ts";
-import { Button } from "../../components/button.tsx";
-import { plainText } from "../../components/plain-text.ts";
-import { rowWindow } from "../../components/row-window.ts";
+import { Button } from "../../components/controls/button.tsx";
+import { rowWindow } from "../../components/layout/row-window.ts";
+import { plainText } from "../../components/text/plain-text.ts";
 import { logTime } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./log-list.module.css";

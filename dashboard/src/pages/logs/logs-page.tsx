@@ -1,8 +1,8 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import type { LogLine } from "../../../../src/api/contract/logs.ts";
-import { Button } from "../../components/button.tsx";
-import { FailureNote } from "../../components/note.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { FailureNote } from "../../components/layout/note.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { useProfile } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";

@@ -1,5 +1,5 @@
 import type { RefObject } from "react";
-import { Icon } from "../../components/icon.tsx";
+import { Icon } from "../../components/controls/icon.tsx";
 import { words } from "../../words/words.ts";
 import type { SessionFilter } from "./session-filter.ts";
 import styles from "./session-search.module.css";

@@ -2,9 +2,9 @@ import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-quer
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef } from "react";
 import type { SessionChange, Turn, TurnsAnswer } from "../../../../src/api/contract/sessions.ts";
-import { Button } from "../../components/button.tsx";
-import { Icon } from "../../components/icon.tsx";
-import { FailureNote } from "../../components/note.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { Icon } from "../../components/controls/icon.tsx";
+import { FailureNote } from "../../components/layout/note.tsx";
 import { useApi, useLive } from "../../data/app-data.tsx";
 import { words } from "../../words/words.ts";
 import { replaceEnd, sessionPath, sessionQuery, turnsQuery } from "./session-queries.ts";

@@ -9,10 +9,11 @@ import { createRedactor } from "../../../lib/redact/redactor.ts";
 import { openDeadline } from "../../../lib/time/deadline.ts";
 import { loadProfileDescription } from "../../../profiles/profile-description.ts";
 import { listProfiles } from "../../../profiles/profile-store.ts";
-import { type App, openApp } from "../../app.ts";
+import type { App } from "../../app.ts";
 import { answerApproval, toClarificationAnswer, unblockAskingTask } from "../../approvals.ts";
 import { findDefaultRoute } from "../../conversation.ts";
 import { listAppSandboxes } from "../../environments/list-app-sandboxes.ts";
+import type { AppOfProfile } from "./app-of-profile.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
 /** How long the list of a container engine is reused. */
@@ -20,13 +21,13 @@ const SANDBOXES_FOR_MS = 5_000;
 const ENGINE_WITHIN_MS = 5_000;
 
 /** The profiles of a home. Each request reads their current settings. */
-export function openProfiles(app: App, sessions: OpenSessions, log: Pick<Log, "warn">): ProfileData {
+export function openProfiles(
+  app: App,
+  appOf: AppOfProfile,
+  sessions: OpenSessions,
+  log: Pick<Log, "warn">,
+): ProfileData {
   const { root } = app.profile;
-  const appOf = async (profile: string): Promise<App> => {
-    if (profile === app.profile.name) return { ...app, resolved: await app.reload() };
-    const { variables, userHome } = app;
-    return await openApp({ profile, variables: { ...variables, HERMES_HOME: root }, userHome });
-  };
   const listed = new Map<string, { readonly at: number; readonly rows: readonly SandboxRow[] }>();
 
   const data: ProfileData = {

@@ -1,8 +1,8 @@
 import { type CSSProperties, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { Status } from "../../../../../src/api/contract/boards.ts";
-import { Button } from "../../../components/button.tsx";
-import { Icon } from "../../../components/icon.tsx";
-import { rowWindow, scrollToRow, WINDOWED_FROM } from "../../../components/row-window.ts";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { rowWindow, scrollToRow, WINDOWED_FROM } from "../../../components/layout/row-window.ts";
 import { number } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard, useColumn } from "../board-context.tsx";

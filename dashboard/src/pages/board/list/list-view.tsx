@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "react";
 import type { Status } from "../../../../../src/api/contract/boards.ts";
-import { Icon } from "../../../components/icon.tsx";
-import { rowWindow } from "../../../components/row-window.ts";
-import { Ago } from "../../../components/time.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { rowWindow } from "../../../components/layout/row-window.ts";
+import { Ago } from "../../../components/text/time.tsx";
 import { useKeys } from "../../../shell/keys.tsx";
 import { moveToRow } from "../../../shell/move-to-row.ts";
 import { money } from "../../../words/format.ts";

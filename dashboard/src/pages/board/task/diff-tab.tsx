@@ -1,9 +1,9 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import type { RunDiff, ShownTask } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { FailureNote } from "../../../components/note.tsx";
-import { rowWindow } from "../../../components/row-window.ts";
+import { Button } from "../../../components/controls/button.tsx";
+import { FailureNote } from "../../../components/layout/note.tsx";
+import { rowWindow } from "../../../components/layout/row-window.ts";
 import { useApi } from "../../../data/app-data.tsx";
 import { words } from "../../../words/words.ts";
 import { taskPath } from "../board-queries.ts";

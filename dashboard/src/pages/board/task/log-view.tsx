@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RunLog, RunLogPiece } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { FailureNote } from "../../../components/note.tsx";
-import { rowWindow } from "../../../components/row-window.ts";
+import { Button } from "../../../components/controls/button.tsx";
+import { FailureNote } from "../../../components/layout/note.tsx";
+import { rowWindow } from "../../../components/layout/row-window.ts";
 import { useAppData } from "../../../data/app-data.tsx";
 import { words } from "../../../words/words.ts";
 import { taskPath } from "../board-queries.ts";

@@ -34,7 +34,7 @@ async function openWithRun() {
   const { task } = await home.ask(createdTaskSchema, "POST", "boards/default/tasks", { json });
   const board = await home.data.boards.open("default", neverAborted);
   const system = board.store.as({ kind: "system", name: "dispatcher" });
-  const { claimed } = await system.claim({ ...CLAIM, wanted: [task.id] }, neverAborted);
+  const { claimed } = await system.claim({ ...CLAIM, taskIds: [task.id] }, neverAborted);
   const run = claimed[0]?.run.id ?? 0;
   const token = claimed[0]?.token ?? "";
   const log = board.logPath(task.id, run);

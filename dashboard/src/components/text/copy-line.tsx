@@ -1,7 +1,7 @@
-import { words } from "../words/words.ts";
-import { Button } from "./button.tsx";
+import { words } from "../../words/words.ts";
+import { Button } from "../controls/button.tsx";
+import { useToasts } from "../layout/toast.tsx";
 import styles from "./copy-line.module.css";
-import { useToasts } from "./toast.tsx";
 
 /** A command that can be copied. */
 export function CopyLine({ text }: { readonly text: string }) {

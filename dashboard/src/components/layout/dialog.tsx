@@ -1,6 +1,6 @@
 import { type ReactNode, type SubmitEvent, useEffect, useId, useRef } from "react";
-import { words } from "../words/words.ts";
-import { Button } from "./button.tsx";
+import { words } from "../../words/words.ts";
+import { Button } from "../controls/button.tsx";
 import styles from "./dialog.module.css";
 
 interface DialogProps {

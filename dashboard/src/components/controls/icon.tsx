@@ -124,6 +124,12 @@ const SHAPES = {
       <path d="M8 19h13" />
     </>
   ),
+  lock: (
+    <>
+      <rect width="18" height="11" x="3" y="11" rx="2" />
+      <path d="M7 11V7a5 5 0 0 1 10 0v4" />
+    </>
+  ),
   logs: (
     <>
       <path d="M13 12h8" />
@@ -179,10 +185,27 @@ const SHAPES = {
       <rect x="5" y="3" width="5" height="18" rx="1" />
     </>
   ),
+  platforms: (
+    <>
+      <path d="M4.9 19.1a10 10 0 0 1 0-14.2" />
+      <path d="M7.8 16.2a6 6 0 0 1 0-8.4" />
+      <circle cx="12" cy="12" r="2" />
+      <path d="M16.2 7.8a6 6 0 0 1 0 8.4" />
+      <path d="M19.1 4.9a10 10 0 0 1 0 14.2" />
+    </>
+  ),
   plus: (
     <>
       <path d="M5 12h14" />
       <path d="M12 5v14" />
+    </>
+  ),
+  profiles: (
+    <>
+      <path d="M16 21v-2a4 4 0 0 0-4-4H6a4 4 0 0 0-4 4v2" />
+      <circle cx="9" cy="7" r="4" />
+      <path d="M22 21v-2a4 4 0 0 0-3-3.87" />
+      <path d="M16 3.13a4 4 0 0 1 0 7.75" />
     </>
   ),
   ready: <circle cx="12" cy="12" r="10" />,
@@ -232,6 +255,19 @@ const SHAPES = {
       <path d="M3 12a9 9 0 1 0 9-9 9.75 9.75 0 0 0-6.74 2.74L3 8" />
       <path d="M3 3v5h5" />
       <path d="M12 7v5l4 2" />
+    </>
+  ),
+  settings: (
+    <>
+      <path d="M21 5h-7" />
+      <path d="M10 5H3" />
+      <path d="M21 12h-9" />
+      <path d="M8 12H3" />
+      <path d="M21 19h-5" />
+      <path d="M12 19H3" />
+      <path d="M14 3v4" />
+      <path d="M8 10v4" />
+      <path d="M16 17v4" />
     </>
   ),
   sun: (

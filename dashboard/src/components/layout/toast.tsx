@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
-import { words } from "../words/words.ts";
-import { Button } from "./button.tsx";
+import { words } from "../../words/words.ts";
+import { Button } from "../controls/button.tsx";
 import styles from "./toast.module.css";
 
 interface ToastMessage {

@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
-import { sentenceOf } from "../words/problem-words.ts";
-import { words } from "../words/words.ts";
-import { Button } from "./button.tsx";
-import { Icon, type IconName } from "./icon.tsx";
+import { sentenceOf } from "../../words/problem-words.ts";
+import { words } from "../../words/words.ts";
+import { Button } from "../controls/button.tsx";
+import { Icon, type IconName } from "../controls/icon.tsx";
 import styles from "./note.module.css";
 
 interface NoteProps {

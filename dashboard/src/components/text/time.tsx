@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { elapsed, exactTime, span, when } from "../words/format.ts";
+import { elapsed, exactTime, span, when } from "../../words/format.ts";
 
 /** The current time, updated while the page is visible. */
 export function useNow(everyMs: number): number {
