@@ -4,9 +4,9 @@ import { logWords } from "./de/log-words.ts";
 import { overviewWords } from "./de/overview-words.ts";
 import { problemWords } from "./de/problem-words.ts";
 import { sessionWords } from "./de/session-words.ts";
+import { settingsWords } from "./de/settings-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
-import { settingsWords } from "./en/settings-words.ts";
 import type { Words } from "./en.ts";
 
 /** All texts of the app in German, by page. */
