@@ -8,9 +8,11 @@ const ALLOWED: Record<string, readonly string[]> = {
   components: ["words"],
   data: ["words"],
   shell: ["words", "components", "data"],
-  pages: ["words", "components", "data", "shell"],
+  // Shows the turns of a session; the pages of sessions and of the chat share it.
+  transcript: ["words", "components", "data"],
+  pages: ["words", "components", "data", "shell", "transcript"],
   "main.tsx": ["app.tsx", "words"],
-  "app.tsx": ["words", "components", "data", "shell", "pages"],
+  "app.tsx": ["words", "components", "data", "shell", "transcript", "pages"],
 };
 const CONTRACT = "../../src/api/contract/";
 

@@ -16,13 +16,13 @@ import { meQuery } from "./data/queries.ts";
 import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";
 import { readLogSearch } from "./pages/logs/log-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
-import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
 import { readSettingsSearch } from "./pages/settings/settings-search.ts";
 import frame from "./shell/frame.module.css";
 import { KeyProvider } from "./shell/keys.tsx";
 import { takeLinkCode } from "./shell/link-code.ts";
 import { takeProviderProblem } from "./shell/provider-problem.ts";
 import { Shell } from "./shell/shell.tsx";
+import { readSessionFilter, type SessionFilter } from "./transcript/session-filter.ts";
 import { words } from "./words/words.ts";
 
 const SignIn = lazy(async () => ({ default: (await import("./shell/sign-in.tsx")).SignIn }));
@@ -68,6 +68,16 @@ const settingsRoute = createRoute({
 /** The page of the settings reads the section from the address itself. */
 const settingsSectionRoute = createRoute({ getParentRoute: () => settingsRoute, path: "$section" });
 
+const newChatRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chat",
+  component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "NewChat"),
+});
+const chatRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chat/$session",
+  component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "Chat"),
+});
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -114,6 +124,8 @@ const createAppRouter = () =>
       settingsRoute.addChildren([settingsSectionRoute]),
       logsRoute,
       healthRoute,
+      newChatRoute,
+      chatRoute,
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

@@ -39,6 +39,7 @@ const STATUS: Partial<Record<ErrorCode, ContentfulStatusCode>> = {
   "setting-fixed": 409,
   "session-not-found": 404,
   "message-not-found": 404,
+  "turn-not-found": 404,
   "session-busy": 409,
   "approval-not-found": 404,
   "approval-answered": 409,

@@ -4,7 +4,7 @@ import type { AgentEventOf } from "../agent/events.ts";
 import type { TurnLimits } from "../agent/turn-limits.ts";
 import type { Answer, Approval } from "../approvals/approval.ts";
 import type { Exchange } from "../conversation/conversation.ts";
-import type { Surface } from "../conversation/conversation-request.ts";
+import type { ConversationRequest, Surface } from "../conversation/conversation-request.ts";
 import type { OpenConversation } from "../conversation/open-conversation.ts";
 import { AppError, messageOf } from "../lib/errors.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -18,6 +18,10 @@ export interface SessionOpening {
   readonly surface: Surface;
   readonly model?: RouteRequest | undefined;
   readonly reasoningEffort?: ReasoningEffort | undefined;
+  /** What differs from the policy of the settings. */
+  readonly policy?: Partial<ConversationRequest["policy"]> | undefined;
+  /** Identifies the settings; after a change, the conversation is opened again. */
+  readonly settingsVersion?: string | undefined;
   /** The working folder of a new session; the server's own by default. */
   readonly cwd?: string | undefined;
   /** What a new session starts with: exchanges that took place elsewhere. */
@@ -412,8 +416,8 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
 }
 
 /** The part of an opening that must be equal for a conversation to be used again; the rest matters only to a new session. */
-function identify({ surface, model = {}, reasoningEffort }: SessionOpening) {
-  return { surface, model, reasoningEffort };
+function identify({ surface, model = {}, reasoningEffort, policy = {}, settingsVersion }: SessionOpening) {
+  return { surface, model, reasoningEffort, policy, settingsVersion };
 }
 
 function rejectOnAbort(signal: AbortSignal): Promise<never> {

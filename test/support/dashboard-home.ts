@@ -24,7 +24,11 @@ export async function openDashboardHome(settings: object = {}, variables: Record
     variables: { HERMES_HOME: folder.path, USER: "alice", PATH: process.env["PATH"], ...variables },
     userHome: folder.path,
   });
-  const opened = await openDashboardData(app, silentLog, new AbortController().signal);
+  const opened = await openDashboardData(
+    app,
+    { log: silentLog, cwd: folder.path },
+    new AbortController().signal,
+  );
   const lab = await openDashboardLab({}, { data: opened.data, sources: opened.sources });
   const cookie = await lab.signIn();
 

@@ -4,7 +4,7 @@ import { words } from "../words/words.ts";
 /** A page of the navigation. */
 export interface PageRow {
   readonly name: keyof typeof words.shell.pages;
-  readonly path: "/" | "/board" | "/sessions" | "/settings" | "/logs" | "/health";
+  readonly path: "/" | "/board" | "/chat" | "/sessions" | "/settings" | "/logs" | "/health";
   readonly icon: IconName;
   /** The letter after `g`. */
   readonly letter: string;
@@ -14,6 +14,7 @@ export const PAGES: readonly (readonly PageRow[])[] = [
   [
     { name: "overview", path: "/", icon: "overview", letter: "o" },
     { name: "board", path: "/board", icon: "board", letter: "b" },
+    { name: "chat", path: "/chat", icon: "chat", letter: "c" },
     { name: "sessions", path: "/sessions", icon: "sessions", letter: "s" },
   ],
   [{ name: "settings", path: "/settings", icon: "settings", letter: "," }],

@@ -7,6 +7,7 @@ import { sessionWords } from "./de/session-words.ts";
 import { settingsWords } from "./de/settings-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
+import { chatWords } from "./en/chat-words.ts";
 import type { Words } from "./en.ts";
 
 /** All texts of the app in German, by page. */
@@ -16,6 +17,7 @@ export const de: Words = {
   sessions: sessionWords,
   board: boardWords,
   task: taskWords,
+  chat: chatWords,
   settings: settingsWords,
   logs: logWords,
   health: healthWords,

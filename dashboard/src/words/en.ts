@@ -1,4 +1,5 @@
 import { boardWords } from "./en/board-words.ts";
+import { chatWords } from "./en/chat-words.ts";
 import { healthWords } from "./en/health-words.ts";
 import { logWords } from "./en/log-words.ts";
 import { overviewWords } from "./en/overview-words.ts";
@@ -13,6 +14,7 @@ export const en = {
   shell: shellWords,
   overview: overviewWords,
   sessions: sessionWords,
+  chat: chatWords,
   board: boardWords,
   task: taskWords,
   settings: settingsWords,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { BoardChange } from "./boards.ts";
+import type { ChatChange, TurnEvent } from "./chat.ts";
 import type { LogLines } from "./logs.ts";
 import type { NeedsChange } from "./overview.ts";
 import { type Position, positionSchema } from "./position.ts";
@@ -37,6 +38,9 @@ export interface LiveEvents {
   readonly "platform-change": PlatformChange;
   /** Topic `board:SLUG`. */
   readonly "board-change": BoardChange;
+  readonly "chat-change": ChatChange;
+  /** Topic `turn:ID`. */
+  readonly "turn-event": TurnEvent;
   /** Topic `run:SLUG/RUN`. */
   readonly "run-line": RunLogPiece;
   /** Topic `log:PROFILE/FILE`. */

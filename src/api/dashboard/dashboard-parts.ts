@@ -4,6 +4,7 @@ import type { Audit } from "../access/audit.ts";
 import type { OidcFlows } from "../access/oidc/oidc-flows.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { SignInStore } from "../access/sign-in-store.ts";
+import type { Chats } from "../chat/chats.ts";
 import type { Live } from "../live/live.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
@@ -17,6 +18,7 @@ export interface DashboardData {
   readonly profiles: ProfileData;
   readonly settings: SettingsData;
   readonly setup: SetupStamps;
+  readonly chats: Chats;
   readonly changes: HomeChanges;
   /** This process, as the holder of what it changes. */
   readonly identity: ProcessIdentity;

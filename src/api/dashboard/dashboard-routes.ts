@@ -4,6 +4,7 @@ import { boardRoutes } from "./routes/boards/board-routes.ts";
 import { cardRoutes } from "./routes/boards/card-routes.ts";
 import { taskRoutes } from "./routes/boards/task-routes.ts";
 import { taskRunRoutes } from "./routes/boards/task-run-routes.ts";
+import { chatRoutes } from "./routes/chat/chat-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
 import { logRoutes } from "./routes/logs/log-routes.ts";
 import { oidcRoutes } from "./routes/oidc-routes.ts";
@@ -24,4 +25,5 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...sessionRoutes,
   ...settingsRoutes,
   ...logRoutes,
+  ...chatRoutes,
 ];

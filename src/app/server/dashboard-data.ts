@@ -1,6 +1,7 @@
 import type { DashboardData } from "../../api/dashboard/dashboard-parts.ts";
 import type { LiveSource } from "../../api/live/live-source.ts";
 import { createBoardSource } from "../../api/live/sources/board.ts";
+import { createChatSource, createTurnSource } from "../../api/live/sources/chats.ts";
 import { createLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
 import { createRunLogSource } from "../../api/live/sources/run-logs.ts";
@@ -12,8 +13,9 @@ import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import type { App } from "../app.ts";
 import { boardsLocation } from "../board.ts";
-import { createAppOfProfile } from "./data/app-of-profile.ts";
+import { createLoadProfile } from "./data/load-profile.ts";
 import { openBoards } from "./data/open-boards.ts";
+import { openChats } from "./data/open-chats.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
 import { openSettings } from "./data/open-settings.ts";
@@ -29,7 +31,7 @@ export interface AppDashboardData extends AsyncDisposable {
 /** Opens the data of the dashboard's routes, for all profiles of the home. */
 export async function openDashboardData(
   app: App,
-  log: Pick<Log, "warn">,
+  { log, cwd }: { readonly log: Pick<Log, "info" | "warn" | "error">; readonly cwd: string },
   signal: AbortSignal,
 ): Promise<AppDashboardData> {
   const identity = await readOwnIdentity(signal);
@@ -38,11 +40,14 @@ export async function openDashboardData(
   const announcements = url === "" ? undefined : announceBoards(url, log);
   const sessions = openSessions(app);
   const boards = openBoards(app, { load, sessions, announcements, log });
-  const appOf = createAppOfProfile(app);
-  const profiles = openProfiles(app, appOf, sessions, log);
+  const loadProfile = createLoadProfile(app);
+  const profiles = openProfiles(app, { sessions, load: loadProfile, log, cwd });
   const changes = createHomeChanges(app, announcements);
   const setup = createSetupStamps(app);
-  const data = { boards, profiles, changes, identity, setup, settings: openSettings(appOf) };
+  const hosted = openChats({ load: loadProfile, sessions, log, cwd });
+  const { chats } = hosted;
+  const settings = openSettings(loadProfile);
+  const data = { boards, profiles, chats, changes, identity, setup, settings };
   return {
     data,
     sources: [
@@ -52,8 +57,11 @@ export async function openDashboardData(
       createNeedsSource(data),
       createSessionSource(data),
       createSetupSource(setup),
+      createChatSource(chats),
+      createTurnSource(chats),
     ],
     async [Symbol.asyncDispose]() {
+      await hosted[Symbol.asyncDispose]();
       await boards[Symbol.asyncDispose]();
       await sessions[Symbol.asyncDispose]();
       await announcements?.[Symbol.asyncDispose]();

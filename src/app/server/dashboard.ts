@@ -25,6 +25,8 @@ const LEASE = { name: "dashboard", ttlMs: 30_000, renewEveryMs: 10_000 };
 
 export interface DashboardRun {
   readonly log: Log;
+  /** The folder of new sessions. */
+  readonly cwd: string;
   /** The folder of the built pages; by default the one beside this program. */
   readonly appFolder?: string;
   /** Called once browsers can connect. */
@@ -63,7 +65,7 @@ export async function runAppDashboard(
     { ...LEASE, identity, clock: systemClock },
     async (lost) => {
       using audit = openAppAudit(app);
-      await using opened = await openDashboardData(app, run.log, stop);
+      await using opened = await openDashboardData(app, run, stop);
       await using server = await startDashboardServer({
         ...{ options, signIns, access, audit, data: opened.data, sources: opened.sources },
         appFolder: run.appFolder ?? ownAppFolder(),

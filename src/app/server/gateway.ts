@@ -127,7 +127,7 @@ export async function runAppGateway(
         { turns, log, notify, isAlone: platforms.length === 0 },
         stop,
       );
-      const services = createServices(app, { log, notify });
+      const services = createServices(app, run);
       await state.setPhase(
         "starting",
         { isBackground: run.isBackground, hostsDispatcher: resolved.config.kanban.dispatch_in_gateway },
@@ -215,7 +215,7 @@ async function openGatewayApi(
 /** The services that the gateway runs besides its platforms and the API. */
 function createServices(
   app: App,
-  { log, notify }: Pick<GatewayRun, "log" | "notify">,
+  { log, notify, cwd }: Pick<GatewayRun, "log" | "notify" | "cwd">,
 ): readonly GatewayService[] {
   const dashboard: GatewayService = {
     name: "the dashboard",
@@ -226,7 +226,7 @@ function createServices(
         notify(`the dashboard is at ${url}; open it with \`hermes dashboard link\`.`);
         if (isInsecure) notify("warning: everybody who reaches the dashboard can read all of it.");
       };
-      const running = await runAppDashboard(app, { log, onReady }, signal).catch((error: unknown) => {
+      const running = await runAppDashboard(app, { log, cwd, onReady }, signal).catch((error: unknown) => {
         if (error instanceof AppError) notify(`the dashboard is not served: ${error.message} ${error.hint}`);
         throw error;
       });

@@ -13,6 +13,8 @@ export interface ServerNotices {
   notify(text: string): void;
   /** Reports an error that is not a known failure. */
   onBug(error: unknown): void;
+  /** Loads the settings for each conversation that is opened; by default, they stay as they were at the start. */
+  load?(): Promise<App>;
   /** The working folder of sessions that name none. */
   readonly cwd: string;
   /** What differs from TURN_HOST_SIZE. */
@@ -31,23 +33,24 @@ function withOverrides({ resolved }: App, source: string, facts: EnvironmentFact
 /** Opens the turns of a server, which share their environments. Disposing ends all of them. */
 export async function openTurnHost(
   app: App,
-  { notify, onBug, cwd, size }: ServerNotices,
+  { notify, onBug, load = async () => app, cwd, size }: ServerNotices,
   signal: AbortSignal,
 ): Promise<TurnHost> {
   const environments = await openAppEnvironments(notify, signal);
   const host = createTurnHost({
     async open(sessionId, opening, within) {
+      const current = await load();
       const facts = { cwd: opening.cwd ?? cwd, reporter: { onNotice: notify, onProgress: () => undefined } };
       const conversation = await openAppConversation(
-        app,
+        current,
         {
           environments,
-          environment: withOverrides(app, opening.surface.source, createEnvironmentFacts(app, facts)),
+          environment: withOverrides(current, opening.surface.source, createEnvironmentFacts(current, facts)),
           choice: { resume: sessionId },
           earlierExchanges: opening.earlier,
           model: opening.model ?? {},
           surface: opening.surface,
-          policy: createPolicyState(app, {}),
+          policy: { ...createPolicyState(current, {}), ...opening.policy },
           reasoningEffort: opening.reasoningEffort,
         },
         within,
@@ -57,7 +60,8 @@ export async function openTurnHost(
       await conversation[Symbol.asyncDispose]();
       throw new AppError("session-not-found", `There is no session ${sessionId}.`);
     },
-    answer: (conversation, id, answer, within) => answerApproval(app, conversation, id, answer, within),
+    answer: async (conversation, id, answer, within) =>
+      answerApproval(await load(), conversation, id, answer, within),
     onBug,
     clock: systemClock,
     size: { ...TURN_HOST_SIZE, ...size },

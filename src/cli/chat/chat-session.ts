@@ -5,6 +5,7 @@ import { openAppConversation } from "../../app/conversation.ts";
 import { createEnvironmentFacts } from "../../app/environments/environments.ts";
 import type { Surface } from "../../conversation/conversation-request.ts";
 import type { OpenConversation } from "../../conversation/open-conversation.ts";
+import { PLAN_MODE } from "../../conversation/prompt/plan-mode.ts";
 import type { EnvironmentRegistry } from "../../environments/environment-registry.ts";
 import type { Reporter } from "../../environments/environment-request.ts";
 import type { PolicyState } from "../../policy/policy.ts";
@@ -12,7 +13,6 @@ import type { ImagePart, UserMessage } from "../../providers/message.ts";
 import type { ReasoningEffort } from "../../providers/provider.ts";
 import type { SessionChoice } from "../../sessions/resolve-session.ts";
 import { TurnRedirected } from "../../tools/tool.ts";
-import { PLAN_MODE } from "../plan-mode-prompts.ts";
 
 /** The session and the model to open. Missing fields are taken from the session or the settings. */
 export interface OpenRequest {

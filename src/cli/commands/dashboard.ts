@@ -7,6 +7,7 @@ import type { CommandContext } from "../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../define-command.ts";
 import { requirePerson } from "../require-person.ts";
 import { startApp } from "../start-app.ts";
+import { currentFolder } from "../terminal/current-folder.ts";
 import { openBrowser } from "../terminal/open-browser.ts";
 import { renderTable } from "../terminal/table.ts";
 import { unknownVerb } from "../unknown-verb.ts";
@@ -85,6 +86,7 @@ async function serveDashboard(context: CommandContext, { host, port, open }: Ser
     app,
     {
       log,
+      cwd: currentFolder(),
       async onReady({ url, createLink, isInsecure }) {
         log.info("the dashboard is served", { url });
         if (isInsecure) terminal.note(INSECURE);

@@ -85,7 +85,13 @@ export function TextArea({
         className={`${styles.control} ${styles.area}`}
         onKeyDown={(event) => {
           input.onKeyDown?.(event);
-          if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey) || onSubmitKey === undefined) return;
+          if (
+            event.defaultPrevented ||
+            event.key !== "Enter" ||
+            !(event.metaKey || event.ctrlKey) ||
+            onSubmitKey === undefined
+          )
+            return;
           event.preventDefault();
           onSubmitKey();
         }}

@@ -1,7 +1,7 @@
 import type { RefObject } from "react";
 import { Icon } from "../../components/controls/icon.tsx";
+import type { SessionFilter } from "../../transcript/session-filter.ts";
 import { words } from "../../words/words.ts";
-import type { SessionFilter } from "./session-filter.ts";
 import styles from "./session-search.module.css";
 
 const w = words.sessions;

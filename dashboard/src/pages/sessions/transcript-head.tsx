@@ -1,12 +1,13 @@
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useContext, useState } from "react";
 import type { ShownSession } from "../../../../src/api/contract/sessions.ts";
+import buttons from "../../components/button.module.css";
 import { Button } from "../../components/controls/button.tsx";
 import { Menu } from "../../components/controls/menu.tsx";
 import { Dialog } from "../../components/layout/dialog.tsx";
 import { CopyLine } from "../../components/text/copy-line.tsx";
 import { plainText } from "../../components/text/plain-text.ts";
-import { useProfile } from "../../shell/profile.tsx";
+import { OwnProfile, useProfile } from "../../shell/profile.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { money } from "../../words/format.ts";
@@ -35,6 +36,7 @@ export function TranscriptHead({ session }: { readonly session: ShownSession }) 
     archivedAt,
   } = session;
   const shownProfile = useProfile();
+  const ownProfile = useContext(OwnProfile);
   const [open, setOpen] = useState<"resume" | "export" | "rename" | "remove">();
   const { setArchived } = useSessionChanges(session);
   const name = plainText(title ?? opening) || w.untitled;
@@ -50,9 +52,14 @@ export function TranscriptHead({ session }: { readonly session: ShownSession }) 
           {profile !== shownProfile && <small> {w.of(profile)}</small>}
         </h1>
         <div className={styles.actions}>
-          <Button small onClick={() => setOpen("resume")}>
+          <Link
+            to="/chat/$session"
+            params={{ session: id }}
+            search={{ profile: profile === ownProfile ? undefined : profile }}
+            className={`${buttons.button} ${buttons.plain} ${buttons.small}`}
+          >
             {w.actions.resume}
-          </Button>
+          </Link>
           <Button small onClick={() => setOpen("export")}>
             {w.actions.export}
           </Button>
@@ -63,6 +70,7 @@ export function TranscriptHead({ session }: { readonly session: ShownSession }) 
             small
             icon="more"
             items={[
+              { label: w.actions.resumeTitle, run: () => setOpen("resume") },
               { label: w.actions.rename, run: () => setOpen("rename") },
               {
                 label: archivedAt === null ? w.actions.archive : w.actions.unarchive,

@@ -1,20 +1,20 @@
-import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef } from "react";
-import type { SessionChange, Turn, TurnsAnswer } from "../../../../src/api/contract/sessions.ts";
+import type { Turn } from "../../../../src/api/contract/sessions.ts";
 import { Button } from "../../components/controls/button.tsx";
 import { Icon } from "../../components/controls/icon.tsx";
 import { FailureNote } from "../../components/layout/note.tsx";
-import { useApi, useLive } from "../../data/app-data.tsx";
+import { useApi } from "../../data/app-data.tsx";
+import { sessionPath, sessionQuery, turnsQuery } from "../../transcript/session-queries.ts";
+import { TurnView } from "../../transcript/turn-view.tsx";
+import { useEndOfPage } from "../../transcript/use-end-of-page.ts";
+import { useLiveTurns } from "../../transcript/use-live-turns.ts";
 import { words } from "../../words/words.ts";
-import { replaceEnd, sessionPath, sessionQuery, turnsQuery } from "./session-queries.ts";
 import styles from "./transcript.module.css";
 import { TranscriptHead } from "./transcript-head.tsx";
-import { TurnView } from "./turn-view.tsx";
-import { useEndOfPage } from "./use-end-of-page.ts";
 
 const w = words.sessions.turns;
-const GATHER_MS = 250;
 
 /** The transcript of a session, turn by turn, opened at its end. */
 export function Transcript() {
@@ -111,42 +111,6 @@ function useShowTurn(
     shown.current = turn;
     document.getElementById(`turn-${turn}`)?.scrollIntoView({ block: "start" });
   }, [turn, isFound, hasNextPage, isFetching]);
-}
-
-/** Reads the end of the transcript again when another process adds to it. */
-function useLiveTurns(profile: string, id: string): void {
-  const api = useApi();
-  const live = useLive();
-  const client = useQueryClient();
-  useEffect(() => {
-    const end = turnsQuery(api, profile, id);
-    const facts = sessionQuery(api, profile, id);
-    let timer = 0;
-    let leaving = new AbortController();
-    const refresh = async (): Promise<void> => {
-      timer = 0;
-      leaving.abort();
-      leaving = new AbortController();
-      void client.invalidateQueries({ queryKey: facts.queryKey });
-      const answer = await api
-        .get<TurnsAnswer>(`${sessionPath(profile, id)}/turns`, leaving.signal)
-        .catch(() => undefined);
-      if (answer !== undefined) client.setQueryData(end.queryKey, (old) => replaceEnd(old, answer));
-    };
-    const stop = live.onEvent(({ name, data }) => {
-      const { turns, sessions } = (data ?? {}) as Partial<SessionChange>;
-      const isOurs =
-        name === "reset" ||
-        (name === "session-change" &&
-          (turns?.some(({ session }) => session === id) || sessions?.some((session) => session.id === id)));
-      if (isOurs) timer ||= window.setTimeout(() => void refresh(), GATHER_MS);
-    });
-    return () => {
-      stop();
-      clearTimeout(timer);
-      leaving.abort();
-    };
-  }, [api, live, client, profile, id]);
 }
 
 function Skeleton() {

@@ -3,9 +3,9 @@ import { useNavigate } from "@tanstack/react-router";
 import type { Session, SessionEdit } from "../../../../src/api/contract/sessions.ts";
 import { useToasts } from "../../components/layout/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
+import { sessionPath, sessionQuery } from "../../transcript/session-queries.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
-import { sessionPath, sessionQuery } from "./session-queries.ts";
 
 const w = words.sessions.actions;
 

@@ -10,6 +10,7 @@ export const shellWords: Words["shell"] = {
   pages: {
     overview: "Übersicht",
     board: "Board",
+    chat: "Chat",
     sessions: "Sitzungen",
     settings: "Einstellungen",
     logs: "Protokoll",

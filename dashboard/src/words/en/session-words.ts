@@ -84,6 +84,10 @@ export const sessionWords = {
       stopped: "Stopped.",
       failed: "Failed.",
       interrupted: "Interrupted; its outcome is unknown.",
+      cut: "The answer was cut off.",
+      budget: "Ended at a limit.",
+      refused: "The model declined.",
+      denied: "Ended, because the model kept trying what is not allowed.",
     } as Readonly<Record<string, string>>,
     states: {
       planned: "not started",

@@ -9,6 +9,7 @@ export const shellWords = {
   pages: {
     overview: "Overview",
     board: "Board",
+    chat: "Chat",
     sessions: "Sessions",
     settings: "Settings",
     logs: "Logs",

@@ -1,6 +1,7 @@
 import type { Approval } from "../../../approvals/approval.ts";
 import type { SessionStore } from "../../../sessions/session-store.ts";
 import type { ApprovalReply } from "../../contract/approvals.ts";
+import type { ChatChoices } from "../../contract/chat.ts";
 import type { Finding, ProfilesAnswer } from "../../contract/health.ts";
 import type { SandboxRow } from "../../contract/overview.ts";
 import type { SessionSource } from "../routes/sessions/session-view.ts";
@@ -12,6 +13,8 @@ export interface ProfileData {
   sessions(profile: string): Promise<SessionStore>;
   /** Settings that pages show. */
   facts(profile: string): Promise<ProfileFacts>;
+  /** What a message in a chat can be answered with. */
+  chatChoices(profile: string, signal: AbortSignal): Promise<ChatChoices>;
   /** The sandboxes of a profile. The engine's answer is reused for a few seconds. */
   sandboxes(profile: string, signal: AbortSignal): Promise<readonly SandboxRow[]>;
   /** The questions that wait, of all profiles whose sessions exist. */

@@ -13,20 +13,24 @@ import type { App } from "../../app.ts";
 import { answerApproval, toClarificationAnswer, unblockAskingTask } from "../../approvals.ts";
 import { findDefaultRoute } from "../../conversation.ts";
 import { listAppSandboxes } from "../../environments/list-app-sandboxes.ts";
-import type { AppOfProfile } from "./app-of-profile.ts";
+import { readChatChoices } from "./chat-choices.ts";
+import type { LoadProfile } from "./load-profile.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
 /** How long the list of a container engine is reused. */
 const SANDBOXES_FOR_MS = 5_000;
 const ENGINE_WITHIN_MS = 5_000;
 
+export interface ProfileParts {
+  readonly sessions: OpenSessions;
+  readonly load: LoadProfile;
+  readonly log: Pick<Log, "warn">;
+  /** The folder of new sessions. */
+  readonly cwd: string;
+}
+
 /** The profiles of a home. Each request reads their current settings. */
-export function openProfiles(
-  app: App,
-  appOf: AppOfProfile,
-  sessions: OpenSessions,
-  log: Pick<Log, "warn">,
-): ProfileData {
+export function openProfiles(app: App, { sessions, load: appOf, log, cwd }: ProfileParts): ProfileData {
   const { root } = app.profile;
   const listed = new Map<string, { readonly at: number; readonly rows: readonly SandboxRow[] }>();
 
@@ -51,6 +55,7 @@ export function openProfiles(
         hasModel: !(findDefaultRoute(resolved) instanceof AppError),
       };
     },
+    chatChoices: async (profile, signal) => readChatChoices(await appOf(profile), cwd, signal),
     async sandboxes(profile, signal) {
       const known = listed.get(profile);
       if (known !== undefined && Date.now() - known.at < SANDBOXES_FOR_MS) return known.rows;

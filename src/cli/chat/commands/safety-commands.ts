@@ -1,4 +1,4 @@
-import { CARRY_OUT } from "../../plan-mode-prompts.ts";
+import { CARRY_OUT } from "../../../conversation/prompt/plan-mode.ts";
 import type { ChatCommand, ChatControl } from "./chat-command.ts";
 import { parseSwitch, requireCall, requireStored, wrongUse } from "./command-input.ts";
 

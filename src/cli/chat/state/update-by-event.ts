@@ -1,8 +1,8 @@
 import type { AgentEvent, AgentEventOf } from "../../../agent/events.ts";
 import { mainArgument } from "../../../agent/main-argument.ts";
+import { PLAN_MODE } from "../../../conversation/prompt/plan-mode.ts";
 import { firstTextOf, textOf, type UserMessage } from "../../../providers/message.ts";
 import type { Usage } from "../../../providers/provider.ts";
-import { PLAN_MODE } from "../../plan-mode-prompts.ts";
 import { formatCompaction, formatRetry, formatSwitch } from "../../terminal/event-view.ts";
 import type { ChatState, RunningTurn, Update } from "./chat-state.ts";
 import type { EndedCall, Entry } from "./entry.ts";

@@ -1,4 +1,5 @@
 import { mainArgument } from "../../../../agent/main-argument.ts";
+import { PLAN_MODE } from "../../../../conversation/prompt/plan-mode.ts";
 import { headOf, shorten } from "../../../../lib/text/shorten.ts";
 import type { SessionSummary } from "../../../../sessions/session.ts";
 import type { SessionStore } from "../../../../sessions/session-store.ts";
@@ -45,11 +46,17 @@ export function toTurn(turn: TranscriptTurn, redact: (text: string) => string): 
     entries: turn.messages.map((message): Entry => {
       const { key, at, images, isSteer } = message;
       const text = redact(message.text);
-      if (message.role === "user") return { type: "user", key, at, text, images, isSteer };
+      if (message.role === "user")
+        return { type: "user", key, at, text: withoutPlanNote(text), images, isSteer };
       const calls = message.calls.map((call) => toCall(call, redact));
       return { type: "assistant", key, at, text, reasoning: redact(message.reasoning), calls };
     }),
   };
+}
+
+/** The text that the person wrote, without what plan mode adds for the model. */
+export function withoutPlanNote(text: string): string {
+  return text.endsWith(PLAN_MODE) ? text.slice(0, -PLAN_MODE.length).trimEnd() : text;
 }
 
 const OUTCOMES: Readonly<Record<string, Call["state"]>> = {
@@ -66,7 +73,7 @@ function stateOf({ state, outcome = "", isDenied }: TurnCall): Call["state"] {
   return isDenied ? "denied" : (OUTCOMES[outcome] ?? "unknown");
 }
 
-function toCall(call: TurnCall, redact: (text: string) => string): Call {
+export function toCall(call: TurnCall, redact: (text: string) => string): Call {
   const { callId, tool } = call;
   const input = redact(call.input);
   const output = redact(call.result ?? "");

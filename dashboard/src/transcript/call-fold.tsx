@@ -1,11 +1,11 @@
 import { useState } from "react";
-import type { Call } from "../../../../src/api/contract/sessions.ts";
-import { Icon } from "../../components/controls/icon.tsx";
-import { DiffView, isDiff } from "../../components/text/diff-view.tsx";
-import { plainText } from "../../components/text/plain-text.ts";
-import { useApi } from "../../data/app-data.tsx";
-import { duration, size } from "../../words/format.ts";
-import { words } from "../../words/words.ts";
+import type { Call } from "../../../src/api/contract/sessions.ts";
+import { Icon } from "../components/controls/icon.tsx";
+import { DiffView, isDiff } from "../components/text/diff-view.tsx";
+import { plainText } from "../components/text/plain-text.ts";
+import { useApi } from "../data/app-data.tsx";
+import { duration, size } from "../words/format.ts";
+import { words } from "../words/words.ts";
 import styles from "./call-fold.module.css";
 
 const w = words.sessions.turns;

@@ -10,8 +10,8 @@ import type {
   SessionsAnswer,
   ShownSession,
   TurnsAnswer,
-} from "../../../../src/api/contract/sessions.ts";
-import type { Api } from "../../data/api.ts";
+} from "../../../src/api/contract/sessions.ts";
+import type { Api } from "../data/api.ts";
 import type { SessionFilter } from "./session-filter.ts";
 
 type SessionPages = InfiniteData<SessionsAnswer, unknown>;

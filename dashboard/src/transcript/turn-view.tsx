@@ -1,9 +1,9 @@
 import { memo } from "react";
-import type { Call, Entry, Turn } from "../../../../src/api/contract/sessions.ts";
-import { Markdown } from "../../components/text/markdown.tsx";
-import { plainText } from "../../components/text/plain-text.ts";
-import { When } from "../../components/text/time.tsx";
-import { words } from "../../words/words.ts";
+import type { Call, Entry, Turn } from "../../../src/api/contract/sessions.ts";
+import { Markdown } from "../components/text/markdown.tsx";
+import { plainText } from "../components/text/plain-text.ts";
+import { When } from "../components/text/time.tsx";
+import { words } from "../words/words.ts";
 import { CallFold } from "./call-fold.tsx";
 import styles from "./turn-view.module.css";
 
@@ -17,15 +17,29 @@ interface TurnViewProps {
   readonly isOpen: "alive" | "dead" | undefined;
   /** A search found this turn. */
   readonly isMarked: boolean;
+  /** What happened between its messages; `after`: the number of messages before it. */
+  readonly remarks?: readonly Remark[];
+}
+
+export interface Remark {
+  readonly after: number;
+  readonly text: string;
 }
 
 type Step = Extract<Entry, { type: "assistant" }>;
 type Piece =
   | Extract<Entry, { type: "user" }>
-  | { readonly type: "steps"; readonly key: number; readonly steps: Step[] };
+  | { readonly type: "steps"; readonly key: number; readonly steps: Step[] }
+  | { readonly type: "remark"; readonly key: string; readonly text: string };
 
 /** One message of a person and everything up to the answer. */
-export const TurnView = memo(function TurnView({ turn, path, isOpen, isMarked }: TurnViewProps) {
+export const TurnView = memo(function TurnView({
+  turn,
+  path,
+  isOpen,
+  isMarked,
+  remarks = NO_REMARKS,
+}: TurnViewProps) {
   const { id, entries, isUndone, isCompacted, outcome, reason } = turn;
   const note = outcome === null ? undefined : w.outcomes[outcome];
   const names = [styles.turn, isUndone && styles.undone, isMarked && styles.marked];
@@ -33,9 +47,13 @@ export const TurnView = memo(function TurnView({ turn, path, isOpen, isMarked }:
     <section id={`turn-${id}`} className={names.filter(Boolean).join(" ")}>
       {isUndone && <p className={styles.remark}>{w.undone}</p>}
       {isCompacted && <p className={styles.remark}>{w.compacted}</p>}
-      {gather(entries).map((piece) =>
+      {gather(entries, remarks).map((piece) =>
         piece.type === "user" ? (
           <Said key={piece.key} entry={piece} />
+        ) : piece.type === "remark" ? (
+          <p key={piece.key} className={styles.remark}>
+            {plainText(piece.text)}
+          </p>
         ) : (
           <Done key={piece.key} steps={piece.steps} path={path} />
         ),
@@ -55,15 +73,23 @@ export const TurnView = memo(function TurnView({ turn, path, isOpen, isMarked }:
   );
 });
 
-/** Groups consecutive steps, until the next message of a person. */
-function gather(entries: readonly Entry[]): readonly Piece[] {
+const NO_REMARKS: readonly Remark[] = [];
+
+/** Groups consecutive steps, until the next message of a person or the next remark. */
+function gather(entries: readonly Entry[], remarks: readonly Remark[]): readonly Piece[] {
   const pieces: Piece[] = [];
-  for (const entry of entries) {
+  const addRemarks = (after: number): void => {
+    for (const [index, remark] of remarks.entries())
+      if (remark.after === after) pieces.push({ type: "remark", key: `remark ${index}`, text: remark.text });
+  };
+  for (const [index, entry] of entries.entries()) {
+    addRemarks(index);
     const last = pieces.at(-1);
     if (entry.type === "user") pieces.push(entry);
     else if (last?.type === "steps") last.steps.push(entry);
     else pieces.push({ type: "steps", key: entry.key, steps: [entry] });
   }
+  addRemarks(entries.length);
   return pieces;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Session, SessionChange } from "../../../../src/api/contract/sessions.ts";
+import type { Session, SessionChange } from "../../../src/api/contract/sessions.ts";
 import { changeList } from "./session-queries.ts";
 
 const session = (id: string, activeAt: number, more: Partial<Session> = {}): Session => ({
