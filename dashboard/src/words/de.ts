@@ -4,11 +4,11 @@ import { logWords } from "./de/log-words.ts";
 import { overviewWords } from "./de/overview-words.ts";
 import { problemWords } from "./de/problem-words.ts";
 import { sessionWords } from "./de/session-words.ts";
+import { settingsWords } from "./de/settings-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
 import { chatWords } from "./en/chat-words.ts";
 import { sandboxWords } from "./en/sandbox-words.ts";
-import { settingsWords } from "./en/settings-words.ts";
 import { terminalWords } from "./en/terminal-words.ts";
 import type { Words } from "./en.ts";
 
