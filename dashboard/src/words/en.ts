@@ -1,6 +1,9 @@
 import { boardWords } from "./board-words.ts";
+import { modelWords } from "./model-words.ts";
 import { overviewWords } from "./overview-words.ts";
+import { platformWords } from "./platform-words.ts";
 import { problemWords } from "./problem-words.ts";
+import { profileWords } from "./profile-words.ts";
 import { sessionWords } from "./session-words.ts";
 import { settingsWords } from "./settings-words.ts";
 import { shellWords } from "./shell-words.ts";
@@ -14,5 +17,8 @@ export const en = {
   board: boardWords,
   task: taskWords,
   settings: settingsWords,
+  models: modelWords,
+  profiles: profileWords,
+  platforms: platformWords,
   problems: problemWords,
 };

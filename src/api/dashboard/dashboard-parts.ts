@@ -6,6 +6,9 @@ import type { SignInStore } from "../access/sign-in-store.ts";
 import type { Live } from "../live/live.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
+import type { ModelData } from "./data/model-data.ts";
+import type { PlatformData } from "./data/platform-data.ts";
+import type { ProfileChanges } from "./data/profile-changes.ts";
 import type { ProfileData } from "./data/profile-data.ts";
 import type { SettingsData } from "./data/settings-data.ts";
 import type { SetupStamps } from "./data/setup-stamps.ts";
@@ -15,6 +18,9 @@ export interface DashboardData {
   readonly boards: BoardData;
   readonly profiles: ProfileData;
   readonly settings: SettingsData;
+  readonly models: ModelData;
+  readonly profileChanges: ProfileChanges;
+  readonly platforms: PlatformData;
   readonly setup: SetupStamps;
   readonly changes: HomeChanges;
   /** This process, as the holder of what it changes. */

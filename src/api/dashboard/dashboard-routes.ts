@@ -7,6 +7,9 @@ import { taskRunRoutes } from "./routes/boards/task-run-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
+import { modelRoutes } from "./routes/setup/model-routes.ts";
+import { platformRoutes } from "./routes/setup/platform-routes.ts";
+import { profileRoutes } from "./routes/setup/profile-routes.ts";
 import { settingsRoutes } from "./routes/setup/settings-routes.ts";
 
 /** All routes that browsers call with the cookie of their sign-in. */
@@ -20,4 +23,7 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...overviewRoutes,
   ...sessionRoutes,
   ...settingsRoutes,
+  ...modelRoutes,
+  ...profileRoutes,
+  ...platformRoutes,
 ];

@@ -13,6 +13,9 @@ import type { App } from "../app.ts";
 import { boardsLocation } from "../board.ts";
 import { createAppOfProfile } from "./data/app-of-profile.ts";
 import { openBoards } from "./data/open-boards.ts";
+import { openModels } from "./data/open-models.ts";
+import { openPlatforms } from "./data/open-platforms.ts";
+import { openProfileChanges } from "./data/open-profile-changes.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
 import { openSettings } from "./data/open-settings.ts";
@@ -28,7 +31,7 @@ export interface AppDashboardData extends AsyncDisposable {
 /** Opens the data of the dashboard's routes, for all profiles of the home. */
 export async function openDashboardData(
   app: App,
-  log: Pick<Log, "warn">,
+  log: Pick<Log, "info" | "warn">,
   signal: AbortSignal,
 ): Promise<AppDashboardData> {
   const identity = await readOwnIdentity(signal);
@@ -41,7 +44,11 @@ export async function openDashboardData(
   const profiles = openProfiles(app, appOf, sessions, log);
   const changes = createHomeChanges(app, announcements);
   const setup = createSetupStamps(app);
-  const data = { boards, profiles, changes, identity, setup, settings: openSettings(appOf) };
+  const [settings, models] = [openSettings(appOf), openModels(appOf, log)];
+  const platforms = openPlatforms(appOf, log);
+  const profileChanges = openProfileChanges(app, { appOf, sessions, profiles, log });
+  const setupData = { setup, settings, models, platforms, profileChanges };
+  const data = { boards, profiles, changes, identity, ...setupData };
   return {
     data,
     sources: [
