@@ -1,16 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createPairing } from "../../../src/gateway/access/pairing.ts";
-import { openGatewayDatabase } from "../../../src/gateway/store/gateway-database.ts";
-import { systemClock } from "../../../src/lib/time/clock.ts";
-import { neverAborted } from "../../../src/lib/time/never-aborted.ts";
 import {
   checkAppearance,
   type Dashboard,
   pageErrors,
   shareDashboard,
 } from "../../support/dashboard-browser.ts";
+import { openPairing } from "../../support/pairing.ts";
 import { describeWith } from "../../support/services.ts";
 
 describeWith("chromium", "Platforms", ({ executable }) => {
@@ -30,12 +27,10 @@ describeWith("chromium", "Platforms", ({ executable }) => {
     await page.getByText(`process ${gateway.pid}`).waitFor(); // without a reload
     await page.getByText("ECONNREFUSED").waitFor();
 
-    using database = await openGatewayDatabase(join(home.path, "gateway.sqlite"), systemClock, neverAborted);
-    const pairing = createPairing(database);
-    const ask = (id: string, name: string) =>
-      database.write(() => pairing.request("irc", { id, name, isBot: false, isProven: true }), neverAborted);
-    await ask("anna", "Anna");
-    const code = (await ask("eve", "<b>Eve</b>\u202e")) ?? "";
+    using strangers = await openPairing(join(home.path, "gateway.sqlite"));
+    const { pairing } = strangers;
+    await strangers.ask("irc", "anna", "Anna");
+    const code = await strangers.ask("irc", "eve", "<b>Eve</b>\u202e");
     await page.getByRole("button", { name: "Let in: Anna" }).waitFor();
     await page.getByText("<b>Eve</b>", { exact: true }).waitFor(); // as text
     await checkAppearance(page, "platforms");

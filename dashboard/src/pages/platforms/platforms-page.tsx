@@ -42,7 +42,7 @@ export function PlatformsPage() {
         )
       ) : (
         <>
-          <Gateway gateway={data.gateway} />
+          <Gateway profile={profile} gateway={data.gateway} />
           <Platforms profile={profile} platforms={data.platforms} isRunning={data.gateway.isRunning} />
           <Pairing key={profile} profile={profile} answer={data} />
         </>
@@ -54,12 +54,12 @@ export function PlatformsPage() {
 /** A gateway that has not shown for this long that it runs may hang. */
 const SILENT_MS = 60_000;
 
-function Gateway({ gateway }: Pick<PlatformsAnswer, "gateway">) {
+function Gateway({ profile, gateway }: Pick<PlatformsAnswer, "gateway"> & { readonly profile: string }) {
   const { isRunning, pid, phase, seenAt, exitReason, writeProblem } = gateway;
   const isSilent = isRunning && seenAt !== null && Date.now() - seenAt > SILENT_MS;
   if (!isRunning)
     return (
-      <Note actions={<CopyLine text={w.start} />}>
+      <Note actions={<CopyLine text={w.start(profile)} />}>
         {w.notRunning} {exitReason !== null && w.ended(plainText(exitReason))}
       </Note>
     );

@@ -151,7 +151,7 @@ function* describeRemoval(
 ): Generator<string> {
   yield* sandboxes.problems;
   for (const { board, count } of left.tasks)
-    yield `The board ${board} still has ${count} open tasks of ${name}.`;
+    yield `The board ${board} still has ${count} open ${count === 1 ? "task" : "tasks"} of ${name}.`;
   for (const failure of left.failed) yield `Not checked: ${describeFailure(failure)}.`;
   for (const { profile, key } of settings) yield `The setting ${key} of ${profile} still names ${name}.`;
 }

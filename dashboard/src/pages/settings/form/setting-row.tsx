@@ -71,12 +71,15 @@ export function SettingRow({ profile, setting, form, refusal }: SettingRowProps)
   );
 }
 
+/** The texts of values that contain nothing. */
+const EMPTY: ReadonlySet<string> = new Set(["", "[]", "{}"]);
+
 function Origin({ setting, isRemoved }: { readonly setting: Setting; readonly isRemoved: boolean }) {
   const { place, fixedBy, isSecret, problem, unusedUnless, isMasked } = setting;
   const { origins } = w;
   if (isRemoved) return <span>{w.isRemoved}</span>;
   const isFixed = fixedBy !== null;
-  const standard = setting.default === "" ? origins.empty : (setting.default ?? "");
+  const standard = EMPTY.has(setting.default ?? "") ? origins.empty : (setting.default ?? "");
   const facts = [
     place === null
       ? problem === null
