@@ -93,6 +93,24 @@ const chatRoute = createRoute({
   path: "/chat/$session",
   component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "Chat"),
 });
+const modelsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/models",
+  component: lazyRouteComponent(() => import("./pages/models/models-page.tsx"), "ModelsPage"),
+});
+
+const profilesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/profiles",
+  component: lazyRouteComponent(() => import("./pages/profiles/profiles-page.tsx"), "ProfilesPage"),
+});
+
+const platformsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/platforms",
+  component: lazyRouteComponent(() => import("./pages/platforms/platforms-page.tsx"), "PlatformsPage"),
+});
+
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -143,6 +161,9 @@ const createAppRouter = () =>
       chatRoute,
       sandboxesRoute.addChildren([sandboxRoute]),
       terminalRoute,
+      modelsRoute,
+      profilesRoute,
+      platformsRoute,
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

@@ -134,6 +134,7 @@ export const HINTS = {
   "provider-incomplete": "Set model.base_url.",
   "provider-key-missing": "Put the provider's key into the .env file of the profile.",
   "key-not-found": "See `hermes auth list`.",
+  "key-invalid": "Copy the key again: one line, without quotes and without spaces inside.",
   "key-exists": "See `hermes auth list`.",
   "key-unproved": "Check the key, or add --no-test.",
   "model-unnamed": "Set model.default.",

@@ -4,7 +4,18 @@ import { words } from "../words/words.ts";
 /** A page of the navigation. */
 export interface PageRow {
   readonly name: keyof typeof words.shell.pages;
-  readonly path: "/" | "/board" | "/chat" | "/sessions" | "/sandboxes" | "/settings" | "/logs" | "/health";
+  readonly path:
+    | "/"
+    | "/board"
+    | "/chat"
+    | "/sessions"
+    | "/sandboxes"
+    | "/platforms"
+    | "/profiles"
+    | "/models"
+    | "/settings"
+    | "/logs"
+    | "/health";
   readonly icon: IconName;
   /** The letter after `g`. */
   readonly letter: string;
@@ -17,8 +28,15 @@ export const PAGES: readonly (readonly PageRow[])[] = [
     { name: "chat", path: "/chat", icon: "chat", letter: "c" },
     { name: "sessions", path: "/sessions", icon: "sessions", letter: "s" },
   ],
-  [{ name: "sandboxes", path: "/sandboxes", icon: "sandbox", letter: "x" }],
-  [{ name: "settings", path: "/settings", icon: "settings", letter: "," }],
+  [
+    { name: "sandboxes", path: "/sandboxes", icon: "sandbox", letter: "x" },
+    { name: "platforms", path: "/platforms", icon: "platforms", letter: "f" },
+  ],
+  [
+    { name: "profiles", path: "/profiles", icon: "profiles", letter: "p" },
+    { name: "models", path: "/models", icon: "key", letter: "m" },
+    { name: "settings", path: "/settings", icon: "settings", letter: "," },
+  ],
   [
     { name: "logs", path: "/logs", icon: "logs", letter: "l" },
     { name: "health", path: "/health", icon: "health", letter: "h" },

@@ -1,9 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { createContext, useContext } from "react";
+import { createContext, useContext, useEffect } from "react";
 import { Icon } from "../components/controls/icon.tsx";
 import { Menu } from "../components/controls/menu.tsx";
-import { useApi } from "../data/app-data.tsx";
+import { useApi, useLive } from "../data/app-data.tsx";
 import { profilesQuery } from "../data/queries.ts";
 import { words } from "../words/words.ts";
 import styles from "./profile.module.css";
@@ -38,10 +38,31 @@ export function useChooseProfile(): (name: string) => void {
     });
 }
 
-export function ProfileSwitcher() {
+/** Shows the server's own profile again if the shown one was deleted. */
+export function useLeaveProfile(): (deleted: string) => void {
+  const own = useContext(OwnProfile);
   const profile = useProfile();
   const choose = useChooseProfile();
-  const { data } = useQuery(profilesQuery(useApi()));
+  return (deleted) => {
+    if (deleted === profile) choose(own);
+  };
+}
+
+export function ProfileSwitcher() {
+  const api = useApi();
+  const live = useLive();
+  const client = useQueryClient();
+  const profile = useProfile();
+  const choose = useChooseProfile();
+  const { data } = useQuery(profilesQuery(api));
+  useEffect(
+    () =>
+      live.onEvent(({ name }) => {
+        if (name !== "profile-change" && name !== "reset") return;
+        void client.invalidateQueries({ queryKey: profilesQuery(api).queryKey });
+      }),
+    [api, live, client],
+  );
   const names = data?.profiles ?? [];
   return (
     <Menu

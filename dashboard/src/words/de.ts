@@ -8,6 +8,9 @@ import { settingsWords } from "./de/settings-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
 import { chatWords } from "./en/chat-words.ts";
+import { modelWords } from "./en/model-words.ts";
+import { platformWords } from "./en/platform-words.ts";
+import { profileWords } from "./en/profile-words.ts";
 import { sandboxWords } from "./en/sandbox-words.ts";
 import { terminalWords } from "./en/terminal-words.ts";
 import type { Words } from "./en.ts";
@@ -25,5 +28,8 @@ export const de: Words = {
   health: healthWords,
   sandboxes: sandboxWords,
   terminals: terminalWords,
+  models: modelWords,
+  profiles: profileWords,
+  platforms: platformWords,
   problems: problemWords,
 };

@@ -2,8 +2,11 @@ import { boardWords } from "./en/board-words.ts";
 import { chatWords } from "./en/chat-words.ts";
 import { healthWords } from "./en/health-words.ts";
 import { logWords } from "./en/log-words.ts";
+import { modelWords } from "./en/model-words.ts";
 import { overviewWords } from "./en/overview-words.ts";
+import { platformWords } from "./en/platform-words.ts";
 import { problemWords } from "./en/problem-words.ts";
+import { profileWords } from "./en/profile-words.ts";
 import { sandboxWords } from "./en/sandbox-words.ts";
 import { sessionWords } from "./en/session-words.ts";
 import { settingsWords } from "./en/settings-words.ts";
@@ -24,6 +27,9 @@ export const en = {
   health: healthWords,
   sandboxes: sandboxWords,
   terminals: terminalWords,
+  models: modelWords,
+  profiles: profileWords,
+  platforms: platformWords,
   problems: problemWords,
 };
 

@@ -11,6 +11,9 @@ import { oidcRoutes } from "./routes/oidc-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
 import { sandboxRoutes } from "./routes/sandboxes/sandbox-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
+import { modelRoutes } from "./routes/setup/model-routes.ts";
+import { platformRoutes } from "./routes/setup/platform-routes.ts";
+import { profileRoutes } from "./routes/setup/profile-routes.ts";
 import { settingsRoutes } from "./routes/setup/settings-routes.ts";
 import { terminalRoutes } from "./routes/terminals/terminal-routes.ts";
 
@@ -30,4 +33,7 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...logRoutes,
   ...chatRoutes,
   ...terminalRoutes,
+  ...modelRoutes,
+  ...profileRoutes,
+  ...platformRoutes,
 ];

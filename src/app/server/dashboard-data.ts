@@ -17,6 +17,9 @@ import { boardsLocation } from "../board.ts";
 import { createLoadProfile } from "./data/load-profile.ts";
 import { openBoards } from "./data/open-boards.ts";
 import { openChats } from "./data/open-chats.ts";
+import { openModels } from "./data/open-models.ts";
+import { openPlatforms } from "./data/open-platforms.ts";
+import { openProfileChanges } from "./data/open-profile-changes.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
 import { openSettings } from "./data/open-settings.ts";
@@ -49,10 +52,13 @@ export async function openDashboardData(
   const setup = createSetupStamps(app);
   const hosted = openChats({ load: loadProfile, sessions, log, cwd });
   const { chats } = hosted;
-  const settings = openSettings(loadProfile);
   const sandboxes = openSandboxes(loadProfile);
   const data = {
-    ...{ boards, profiles, chats, changes, identity, setup, settings },
+    ...{ boards, profiles, chats, changes, identity, setup },
+    settings: openSettings(loadProfile),
+    models: openModels(loadProfile, log),
+    platforms: openPlatforms(loadProfile, log),
+    profileChanges: openProfileChanges(app, { appOf: loadProfile, sessions, sandboxes: sandboxes.data, log }),
     sandboxes: sandboxes.data,
     startTerminal: createTerminalStarter(app, loadProfile),
   };

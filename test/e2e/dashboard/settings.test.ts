@@ -162,6 +162,33 @@ describeWith("chromium", "Settings", ({ executable }) => {
     await expect.poll(() => stored(dashboard)).toBe("terminal: {}\n");
   });
 
+  test("a browser that may only read sees the settings and why it cannot save", async () => {
+    const dashboard = shared.dashboard();
+    await store(dashboard);
+    const { stdout } = await dashboard.home.hermes(["dashboard", "link", "--read-only"]);
+    const page = await dashboard.stranger();
+    await page.goto(stdout.trim());
+    await page.getByRole("link", { name: "Settings" }).click();
+    await page.getByText("This sign-in is read-only.").waitFor();
+    expect(await page.getByRole("textbox", { name: "model.default" }).isDisabled()).toBe(true);
+    expect(await page.getByRole("button", { name: "Set… model.api_key" }).count()).toBe(0);
+  });
+
+  test("a secret setting is stored without being shown", async () => {
+    const dashboard = shared.dashboard();
+    await store(dashboard);
+    const page = await dashboard.tab("/settings/model");
+    await page.getByRole("button", { name: "Set… model.api_key" }).click();
+    await page.locator("input[type=password]").fill(" local-secret-0123 ");
+    await page.keyboard.press("Enter");
+    await page.getByText("Stored model.api_key.").waitFor();
+    expect(await readFile(join(dashboard.home.path, ".env"), "utf8")).toMatch(/_KEY=local-secret-0123\n$/);
+    await page.getByRole("button", { name: "Remove… model.api_key" }).click();
+    expect(await page.content()).not.toContain("local-secret");
+    await page.getByRole("button", { name: "Remove it" }).click();
+    await expect.poll(() => readFile(join(dashboard.home.path, ".env"), "utf8")).toBe("");
+  });
+
   test("a search finds settings of all sections by name and meaning", async () => {
     const dashboard = shared.dashboard();
     await store(dashboard);

@@ -13,6 +13,8 @@ type SessionFacts = ReturnType<SessionStore["facts"]>;
 export interface OpenSessions extends AsyncDisposable {
   /** The store of a profile; throws `profile-not-found`. */
   open(profile: string): Promise<SessionStore>;
+  /** Closes the store of a profile that is about to be deleted. */
+  close(profile: string): Promise<void>;
   /** Reads from a profile; undefined if it has no sessions on this host. */
   findRun<Result>(profile: string | null, read: (facts: SessionFacts) => Result): Promise<Result | undefined>;
 }
@@ -31,6 +33,7 @@ export function openSessions({ profile: { root } }: App): OpenSessions {
   );
   return {
     open: async (name) => (await stores.get(name)).store,
+    close: (name) => stores.close(name),
     async findRun(name, read) {
       if (name === null) return undefined;
       try {

@@ -19,6 +19,7 @@ import { createRedactor } from "../../../lib/redact/redactor.ts";
 import type { Profile } from "../../../profiles/profile.ts";
 import type { App } from "../../app.ts";
 import type { LoadProfile } from "./load-profile.ts";
+import { shortPlace } from "./short-place.ts";
 
 /** The settings of all profiles of a home. */
 export function openSettings(appOf: LoadProfile): SettingsData {
@@ -131,7 +132,8 @@ function toSetting(
   const shown = toText(redactJson(value, redact));
   const storedShown = stored === undefined ? null : toText(redactJson(stored, redact));
   const isUnused = key.usedBy !== undefined && !key.usedBy.includes(backend);
-  const fixed = findFixed(layerValues);
+  // A secret in `.env` can be replaced.
+  const fixed = findFixed(key.secret ? layerValues.filter(({ isStored }) => !isStored) : layerValues);
   return {
     key: key.key,
     type: key.type,
@@ -199,11 +201,6 @@ function toProblem(given: Problem, profile: Profile, redact: Shown["redact"]): S
     isWarning: isIgnored(given),
     line: line === undefined ? null : Number(line),
   };
-}
-
-/** A place without the folder of the profile and without the column. */
-function shortPlace(where: string, { home }: Profile): string {
-  return where.replaceAll(`${home}/`, "").replace(/(:\d+):\d+$/, "$1");
 }
 
 function toOutcome<Refusal>(

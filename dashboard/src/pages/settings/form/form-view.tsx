@@ -107,7 +107,13 @@ export function FormView({ profile, answer }: FormViewProps) {
           <Section title={q === "" ? section : w.find} fact={shown.length}>
             <ul className={styles.rows}>
               {shown.map((setting) => (
-                <SettingRow key={setting.key} setting={setting} form={form} refusal={refusal} />
+                <SettingRow
+                  key={setting.key}
+                  profile={profile}
+                  setting={setting}
+                  form={form}
+                  refusal={refusal}
+                />
               ))}
             </ul>
           </Section>

@@ -3,6 +3,7 @@ import { Button } from "../../../components/controls/button.tsx";
 import { Icon } from "../../../components/controls/icon.tsx";
 import { words } from "../../../words/words.ts";
 import { shownText } from "./drafts.ts";
+import { SecretActions } from "./secret-actions.tsx";
 import { SettingField } from "./setting-field.tsx";
 import styles from "./setting-row.module.css";
 import type { SettingsForm } from "./use-settings-form.ts";
@@ -10,6 +11,7 @@ import type { SettingsForm } from "./use-settings-form.ts";
 const w = words.settings;
 
 interface SettingRowProps {
+  readonly profile: string;
   readonly setting: Setting;
   readonly form: SettingsForm;
   /** Why nothing can be saved in this browser. */
@@ -17,7 +19,7 @@ interface SettingRowProps {
 }
 
 /** One setting: its name and meaning, its field, and where its value is from. */
-export function SettingRow({ setting, form, refusal }: SettingRowProps) {
+export function SettingRow({ profile, setting, form, refusal }: SettingRowProps) {
   const { key, description, stored, isSecret } = setting;
   const draft = form.drafts[key];
   const isRemoved = draft?.text === null;
@@ -36,6 +38,9 @@ export function SettingRow({ setting, form, refusal }: SettingRowProps) {
             <span className={setting.isSet ? undefined : "faint"}>
               {setting.isSet ? w.secret.set : w.secret.notSet}
             </span>
+            {refusal === undefined && setting.fixedBy === null && (
+              <SecretActions profile={profile} setting={setting} />
+            )}
           </div>
         ) : (
           <SettingField
@@ -66,12 +71,15 @@ export function SettingRow({ setting, form, refusal }: SettingRowProps) {
   );
 }
 
+/** The texts of values that contain nothing. */
+const EMPTY: ReadonlySet<string> = new Set(["", "[]", "{}"]);
+
 function Origin({ setting, isRemoved }: { readonly setting: Setting; readonly isRemoved: boolean }) {
   const { place, fixedBy, isSecret, problem, unusedUnless, isMasked } = setting;
   const { origins } = w;
   if (isRemoved) return <span>{w.isRemoved}</span>;
-  const isFixed = fixedBy !== null && !isSecret;
-  const standard = setting.default === "" ? origins.empty : (setting.default ?? "");
+  const isFixed = fixedBy !== null;
+  const standard = EMPTY.has(setting.default ?? "") ? origins.empty : (setting.default ?? "");
   const facts = [
     place === null
       ? problem === null

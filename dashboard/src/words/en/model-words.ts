@@ -1,0 +1,68 @@
+import { amount, counted } from "../format.ts";
+
+/** The models and keys of a profile. */
+export const modelWords = {
+  title: (profile: string) => `Models and keys of ${profile}`,
+  current: "Default model",
+  none: "No model yet. Set a key below, then choose a model.",
+  at: (address: string) => `at ${address}`,
+  from: (place: string) => `from ${place}`,
+  ofProvider: "the default of its provider",
+  key: (variable: string) => `key ${variable}`,
+  noKey: "without a key",
+  fixed: (place: string) => `Fixed by ${place}. Change it there; it cannot be saved here.`,
+  chosen: (reference: string) => `New sessions use ${reference}.`,
+  keys: {
+    title: "Keys",
+    hint: "A key is stored in .env and is never shown again.",
+    overridden: "model.api_key is set, and its server gets that key instead of those listed here.",
+    none: "no key",
+    ready: "ready",
+    untested: "not used yet",
+    used: "used",
+    refused: "refused by the provider",
+    cooling: (time: string) => `reached a limit, skipped until ${time}`,
+    works: (model: string) => `works: ${model} answers`,
+    isFixed: "set in the environment of the dashboard; change it there",
+    set: "Set a key…",
+    another: "Add another…",
+    replace: "Replace…",
+    test: "Test",
+    testHint: "Sends one short request",
+    remove: "Remove…",
+    setTitle: (provider: string) => `Key for ${provider}`,
+    replaceTitle: (variable: string) => `Replace ${variable}`,
+    field: "Key",
+    fieldHint: (variable: string) => `Stored as ${variable} in .env. Spaces around it are removed.`,
+    save: "Store the key",
+    stored: (variable: string) => `Stored ${variable}.`,
+    removeTitle: (variable: string) => `Remove ${variable}?`,
+    removeText: "It is deleted from .env and cannot be shown or restored here.",
+    removeNow: "Remove the key",
+    removed: (variable: string) => `Removed ${variable}.`,
+    more: (count: number) => `${counted(count, "more provider", "more providers")} without a key`,
+  },
+  catalogue: {
+    title: "Models",
+    find: "Find a model",
+    refresh: "Refresh the lists",
+    refreshed: "The lists are up to date.",
+    noneFound: "No model matches.",
+    use: "Use",
+    isDefault: "default",
+    favourite: "favourite",
+    wellKnown: "well-known models",
+    listed: "listed",
+    unusable: "no key",
+    window: (tokens: number | null) => (tokens === null ? "" : `${amount(tokens)} tokens`),
+    price: (price: { readonly input: number; readonly output: number } | null) =>
+      price === null
+        ? ""
+        : price.input === 0 && price.output === 0
+          ? "free"
+          : `$${price.input} in, $${price.output} out`,
+    vision: "vision",
+    reasoning: "reasoning",
+    more: (count: number) => `${counted(count, "more model", "more models")}: type to find one.`,
+  },
+};
