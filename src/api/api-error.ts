@@ -91,7 +91,6 @@ const STATUS: Partial<Record<ErrorCode, ContentfulStatusCode>> = {
   "profile-exists": 409,
   "profile-protected": 409,
   "profile-rename-unfinished": 409,
-  "sandbox-held": 409,
   "pairing-not-found": 404,
   "pairing-locked": 429,
   "session-ambiguous": 400,
