@@ -58,6 +58,21 @@ const sessionRoute = createRoute({
   path: "$profile/$id",
   component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
 });
+const sandboxesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sandboxes",
+  component: lazyRouteComponent(() => import("./pages/sandboxes/sandboxes.tsx"), "Sandboxes"),
+});
+const sandboxRoute = createRoute({
+  getParentRoute: () => sandboxesRoute,
+  path: "$profile/$name",
+  component: lazyRouteComponent(() => import("./pages/sandboxes/sandbox-view.tsx"), "SandboxView"),
+});
+const terminalRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/terminals/$id",
+  component: lazyRouteComponent(() => import("./pages/terminal/terminal-page.tsx"), "TerminalPage"),
+});
 const settingsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/settings",
@@ -126,6 +141,8 @@ const createAppRouter = () =>
       healthRoute,
       newChatRoute,
       chatRoute,
+      sandboxesRoute.addChildren([sandboxRoute]),
+      terminalRoute,
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

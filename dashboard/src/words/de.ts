@@ -8,6 +8,8 @@ import { settingsWords } from "./de/settings-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
 import { chatWords } from "./en/chat-words.ts";
+import { sandboxWords } from "./en/sandbox-words.ts";
+import { terminalWords } from "./en/terminal-words.ts";
 import type { Words } from "./en.ts";
 
 /** All texts of the app in German, by page. */
@@ -21,5 +23,7 @@ export const de: Words = {
   settings: settingsWords,
   logs: logWords,
   health: healthWords,
+  sandboxes: sandboxWords,
+  terminals: terminalWords,
   problems: problemWords,
 };

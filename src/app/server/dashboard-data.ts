@@ -5,6 +5,7 @@ import { createChatSource, createTurnSource } from "../../api/live/sources/chats
 import { createLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
 import { createRunLogSource } from "../../api/live/sources/run-logs.ts";
+import { createLoadSource, createSandboxSource } from "../../api/live/sources/sandboxes.ts";
 import { createSessionSource } from "../../api/live/sources/sessions.ts";
 import { createSetupSource } from "../../api/live/sources/setup.ts";
 import { Announcements } from "../../board/database/postgres-announcements.ts";
@@ -20,6 +21,8 @@ import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
 import { openSettings } from "./data/open-settings.ts";
 import { createSetupStamps } from "./data/read-setup-stamps.ts";
+import { openSandboxes } from "./data/sandboxes/open-sandboxes.ts";
+import { createTerminalStarter } from "./data/terminals/start-terminal.ts";
 import { createHomeChanges } from "./data/watch-home.ts";
 
 /** The data that the dashboard shows and changes, and the sources of its events. */
@@ -47,7 +50,12 @@ export async function openDashboardData(
   const hosted = openChats({ load: loadProfile, sessions, log, cwd });
   const { chats } = hosted;
   const settings = openSettings(loadProfile);
-  const data = { boards, profiles, chats, changes, identity, setup, settings };
+  const sandboxes = openSandboxes(loadProfile);
+  const data = {
+    ...{ boards, profiles, chats, changes, identity, setup, settings },
+    sandboxes: sandboxes.data,
+    startTerminal: createTerminalStarter(app, loadProfile),
+  };
   return {
     data,
     sources: [
@@ -59,9 +67,12 @@ export async function openDashboardData(
       createSetupSource(setup),
       createChatSource(chats),
       createTurnSource(chats),
+      createSandboxSource(sandboxes.data),
+      createLoadSource(sandboxes.data),
     ],
     async [Symbol.asyncDispose]() {
       await hosted[Symbol.asyncDispose]();
+      await sandboxes[Symbol.asyncDispose]();
       await boards[Symbol.asyncDispose]();
       await sessions[Symbol.asyncDispose]();
       await announcements?.[Symbol.asyncDispose]();
