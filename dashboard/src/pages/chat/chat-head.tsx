@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useContext } from "react";
 import type { ShownSession } from "../../../../src/api/contract/sessions.ts";
-import buttons from "../../components/button.module.css";
+import buttons from "../../components/controls/button.module.css";
 import { Icon } from "../../components/controls/icon.tsx";
 import { Menu, type MenuEntry } from "../../components/controls/menu.tsx";
 import { plainText } from "../../components/text/plain-text.ts";

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useContext, useState } from "react";
 import type { ShownSession } from "../../../../src/api/contract/sessions.ts";
-import buttons from "../../components/button.module.css";
+import buttons from "../../components/controls/button.module.css";
 import { Button } from "../../components/controls/button.tsx";
 import { Menu } from "../../components/controls/menu.tsx";
 import { Dialog } from "../../components/layout/dialog.tsx";
