@@ -20,6 +20,7 @@ import { AppError, messageOf } from "../../../lib/errors.ts";
 import { exists } from "../../../lib/files/unless-missing.ts";
 import type { Log } from "../../../lib/log/log.ts";
 import { createRedactor } from "../../../lib/redact/redactor.ts";
+import { formatCount } from "../../../lib/text/format-count.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { withoutUndefined } from "../../../lib/without-undefined.ts";
@@ -86,7 +87,10 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
       const { store } = await data.open(text, signal);
       const { running } = (await store.stats(signal)).byStatus;
       if (running > 0)
-        throw new AppError("task-running", `${running} tasks of the board ${store.slug} are running.`);
+        throw new AppError(
+          "task-running",
+          `${formatCount(running, "task")} of the board ${store.slug} ${running === 1 ? "is" : "are"} running.`,
+        );
       await boards.close(store.slug);
       await removeBoard(location, store.slug, { permanently: false, now: Date.now() }, signal);
     },

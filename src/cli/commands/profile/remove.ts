@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { findRootBoards, findSettingsNaming, removeSandboxes } from "../../../app/profile-references.ts";
 import { AppError } from "../../../lib/errors.ts";
+import { formatCount } from "../../../lib/text/format-count.ts";
 import {
   findPendingRename,
   nameOfRenamed,
@@ -74,7 +75,7 @@ export async function remove(context: CommandContext, name: string, options: Rem
   for (const { board, count, ids, reassign } of left.tasks) {
     const more = count > ids.length ? ", …" : "";
     terminal.note(
-      `  The board ${board} still has ${count} open tasks of ${profile.name} (${ids.join(", ")}${more}). Assign each to another profile with \`${reassign}\`.`,
+      `  The board ${board} still has ${formatCount(count, "open task")} of ${profile.name} (${ids.join(", ")}${more}). Assign each to another profile with \`${reassign}\`.`,
     );
   }
   for (const failure of left.failed)
@@ -101,7 +102,7 @@ async function confirm(
   { tasks }: Awaited<ReturnType<typeof checkBoards>>,
 ): Promise<void> {
   const count = tasks.reduce((sum, board) => sum + board.count, 0);
-  const left = count === 0 ? "" : ` and leave ${count} open tasks without a profile`;
+  const left = count === 0 ? "" : ` and leave ${formatCount(count, "open task")} without a profile`;
   const typed = await terminal.ask(
     `Type ${name} to delete it with its settings, secrets and sessions${left}: `,
     signal,

@@ -10,6 +10,7 @@ import { withStagedBoard } from "../../../../board/registry/stage-board.ts";
 import type { Board } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import { findClosest } from "../../../../lib/text/did-you-mean.ts";
+import { formatCount } from "../../../../lib/text/format-count.ts";
 import { withoutUndefined } from "../../../../lib/without-undefined.ts";
 import { defineCommand, verbsOf, withExamples } from "../../../define-command.ts";
 import { byPerson } from "../../../require-person.ts";
@@ -257,9 +258,13 @@ async function requireIdle(kanbanContext: KanbanContext, slug: string): Promise<
   await withBoard({ ...kanbanContext, board: slug }, async ({ store, signal }) => {
     const { running } = (await store.stats(signal)).byStatus;
     if (running === 0) return;
-    throw new AppError("task-running", `${running} tasks of the board ${slug} are running.`, {
-      hint: "Wait for them, release them, or add --force.",
-    });
+    throw new AppError(
+      "task-running",
+      `${formatCount(running, "task")} of the board ${slug} ${running === 1 ? "is" : "are"} running.`,
+      {
+        hint: "Wait for them, release them, or add --force.",
+      },
+    );
   });
 }
 
