@@ -36,7 +36,8 @@ import {
 } from "../../board.ts";
 import { findBoardProblems } from "../../board-findings.ts";
 import { cleanUpAfter } from "../../clean-up-after.ts";
-import { openDispatch, policyOf } from "../../dispatch.ts";
+import { openDispatch } from "../../dispatch.ts";
+import { policyOf } from "../../dispatch-policy.ts";
 import { keepOpen } from "./open-by-name.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 

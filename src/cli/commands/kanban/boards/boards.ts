@@ -4,7 +4,7 @@ import { DEFAULT_BOARD, parseBoardSlug } from "../../../../board/board-slug.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
 import type { BoardDescription } from "../../../../board/operations/boards/describe-board.ts";
 import { switchBoard } from "../../../../board/registry/current-board.ts";
-import { listRemovedBoards } from "../../../../board/registry/list-boards.ts";
+import { listExistingBoards, listRemovedBoards } from "../../../../board/registry/list-boards.ts";
 import { removeBoard } from "../../../../board/registry/remove-board.ts";
 import { withStagedBoard } from "../../../../board/registry/stage-board.ts";
 import type { Board } from "../../../../board/task.ts";
@@ -190,10 +190,14 @@ async function createBoard(
   const describe = async (store: BoardStore): Promise<void> => {
     await store.as({ kind: "operator", name: operator }).describeBoard(described, signal);
   };
-  const created =
+  const isPublished =
     slug !== DEFAULT_BOARD &&
     (await withStagedBoard(location, (staged) => staged.publish(slug, describe), signal));
+  // A board that has lost its file cannot be published, because its folder exists.
+  const hasLostFile = !isPublished && !(await listExistingBoards(location, signal)).includes(slug);
   await using board = await openAppBoard(app, { slug, operator, create: true }, signal);
+  if (hasLostFile) await describe(board.store);
+  const created = isPublished || hasLostFile;
   if (options.switch) await switchBoard(location.root, slug);
   if (options.json) return terminal.printJson({ ...(await board.store.board(signal)), created });
   terminal.note(`${created ? `Created the board ${slug}.` : `The board ${slug} already exists.`}`);

@@ -137,7 +137,8 @@ async function importBoard(
   const limitBytes = sharedAttachmentLimit(app);
   const isDefault = options.as !== undefined && parseBoardSlug(options.as) === DEFAULT_BOARD;
   const caller = { kind: "operator", name: userNameOf(context) } as const;
-  const openDefault = () => openAppBoard(app, { slug: DEFAULT_BOARD, operator: caller.name }, signal);
+  const openDefault = () =>
+    openAppBoard(app, { slug: DEFAULT_BOARD, operator: caller.name, create: true }, signal);
   const importStaged = async (staged: StagedBoard): Promise<void> => {
     const inPlace = boardFolders(location.root, DEFAULT_BOARD).attachments;
     await using files =
