@@ -32,6 +32,7 @@ import {
   boardsLocation,
   findBoards,
   loadWorkspaceFolders,
+  requireRepository,
   requireStartable,
 } from "../../board.ts";
 import { findBoardProblems } from "../../board-findings.ts";
@@ -77,6 +78,8 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
       return await boards.get(slug);
     },
     async create({ slug: text, ...description }, signal) {
+      const { defaultWorkdir } = description;
+      if (defaultWorkdir !== undefined) await requireRepository(app, { defaultWorkdir }, signal);
       const slug = parseBoardSlug(text);
       const fill = async (store: BoardStore): Promise<void> => {
         await store.as(operatorOf(app)).describeBoard(withoutUndefined(description), signal);
@@ -181,6 +184,8 @@ function createBoard(
       );
       return report.spawned.length;
     },
+    requireRepository: async (path, signal) =>
+      requireRepository(await load(), { defaultWorkdir: path }, signal),
     requireStartable: async (task, signal) => requireStartable({ app: await load(), store }, task, signal),
     async answerQuestion(runs, text, signal) {
       // Only a signed-in person reaches this.

@@ -29,6 +29,15 @@ test("a refusal comes with a hint", async () => {
       ["create", "x", "--workspace", "worktree"],
       /needs a repository.* Write worktree:PATH, or .*set-default-workdir/,
     ],
+    [
+      ["create", "x", "--workspace", "worktree:/nonexistent"],
+      /^\/nonexistent is not in a git repository\. .*`git init \/nonexistent`/,
+    ],
+    [
+      ["boards", "set-default-workdir", "default", "/nonexistent"],
+      /^\/nonexistent is not in a git repository\. .*`git init \/nonexistent`/,
+    ],
+    [["boards", "create", "ops", "--default-workdir", "/nonexistent"], /^\/nonexistent is not in a git/],
     [["--json", "list"], /The verb list must come before its options\. Write `hermes kanban list --json`/],
     [["--limit", "3", "list"], /The verb list must come before its options\. Write `hermes kanban list …`/],
   ];

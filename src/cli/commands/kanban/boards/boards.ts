@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { boardsLocation, findBoards, openAppBoard } from "../../../../app/board.ts";
+import { boardsLocation, findBoards, openAppBoard, requireRepository } from "../../../../app/board.ts";
 import { DEFAULT_BOARD, parseBoardSlug } from "../../../../board/board-slug.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
 import type { BoardDescription } from "../../../../board/operations/boards/describe-board.ts";
@@ -186,6 +186,7 @@ async function createBoard(
   const location = boardsLocation(app);
   const operator = userNameOf(kanbanContext.context);
   const { name, description, icon, color, defaultWorkdir } = options;
+  if (defaultWorkdir !== undefined) await requireRepository(app, { defaultWorkdir }, signal);
   const described = withoutUndefined({ name, description, icon, color, defaultWorkdir });
   const describe = async (store: BoardStore): Promise<void> => {
     await store.as({ kind: "operator", name: operator }).describeBoard(described, signal);
@@ -279,12 +280,17 @@ async function describe(
   { json }: JsonOption,
 ): Promise<void> {
   const slug = parseBoardSlug(text);
-  await withBoard({ ...kanbanContext, board: slug }, async ({ client, signal, context: { terminal } }) => {
-    const board = await client.describeBoard(description, signal);
-    if (json) return terminal.printJson(board);
-    const workdir = board.default_workdir ?? "none";
-    terminal.note(
-      `The board ${slug} is named ${JSON.stringify(board.name)}; its default repository is ${workdir}.`,
-    );
-  });
+  await withBoard(
+    { ...kanbanContext, board: slug },
+    async ({ app, client, signal, context: { terminal } }) => {
+      const { defaultWorkdir = null } = description;
+      if (defaultWorkdir !== null) await requireRepository(app, { defaultWorkdir }, signal);
+      const board = await client.describeBoard(description, signal);
+      if (json) return terminal.printJson(board);
+      const workdir = board.default_workdir ?? "none";
+      terminal.note(
+        `The board ${slug} is named ${JSON.stringify(board.name)}; its default repository is ${workdir}.`,
+      );
+    },
+  );
 }
