@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import type { AttachmentFolders } from "../board/attachments/attachment-files.ts";
 import type { BoardClient } from "../board/board-client.ts";
 import { DEFAULT_BOARD } from "../board/board-slug.ts";
@@ -138,8 +139,10 @@ export async function requireStartable(
   signal: AbortSignal,
 ): Promise<void> {
   await requireProvider(app, { model: modelOverride, provider: providerOverride, assignee });
-  if (workspaceKind !== "worktree" || workspacePath !== undefined) return;
-  if ((await loadDefaultWorkdir(app, store, signal)) !== null) return;
+  if (workspaceKind !== "worktree") return;
+  const defaultWorkdir = await loadDefaultWorkdir(app, store, signal);
+  if (workspacePath !== undefined || defaultWorkdir !== null)
+    return requireRepository(app, { workspacePath, defaultWorkdir }, signal);
   throw new AppError(
     "task-input-invalid",
     `A worktree needs a repository, and the board ${store.slug} has no default repository.`,
@@ -147,6 +150,38 @@ export async function requireStartable(
       hint: `Write worktree:PATH, or set a default for the board: \`hermes kanban boards set-default-workdir ${store.slug} PATH\`.`,
     },
   );
+}
+
+/**
+ * Throws unless a worktree can be made at the path of a task, or else in the default repository. On a server, nothing is checked:
+ * the paths may be those of another host.
+ */
+export async function requireRepository(
+  app: App,
+  {
+    workspacePath = null,
+    defaultWorkdir,
+  }: { readonly workspacePath?: string | null | undefined; readonly defaultWorkdir: string | null },
+  signal: AbortSignal,
+): Promise<void> {
+  const path = workspacePath ?? defaultWorkdir;
+  const { root, databaseUrl } = boardsLocation(app);
+  if (databaseUrl !== "" || path === null || !isAbsolute(path)) return; // the store refuses a relative path
+  const { findWorktreeLocation } = await import("../board/workspaces/git/find-worktree-location.ts");
+  const folders = { ...boardFolders(root, DEFAULT_BOARD), home: app.userHome, env: app.variables };
+  try {
+    await findWorktreeLocation(
+      { id: "new", branch_name: null, workspace_path: workspacePath },
+      { ...folders, now: Date.now, defaultWorkdir },
+      signal,
+    );
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "workspace-refused") throw error;
+    throw new AppError("task-input-invalid", error.message, {
+      hint: `Name a folder in a git repository, or make one first: \`git init ${path}\`, with a first commit.`,
+      cause: error,
+    });
+  }
 }
 
 /** Throws `provider-unknown` if a task names a provider that is neither built in nor defined by its profile. */

@@ -10,7 +10,8 @@ import type { Log } from "../lib/log/log.ts";
 import { WakeFlag } from "../lib/time/wake-flag.ts";
 import type { App } from "./app.ts";
 import { boardsLocation, findBoards } from "./board.ts";
-import { openDispatchedBoard, ownDispatcher, policyOf } from "./dispatch.ts";
+import { openDispatchedBoard, ownDispatcher } from "./dispatch.ts";
+import { policyOf } from "./dispatch-policy.ts";
 
 /** What the process that hosts the dispatcher does with its reports. */
 export interface DispatcherHost {

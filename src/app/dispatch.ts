@@ -1,15 +1,10 @@
 import { createHash } from "node:crypto";
-import { totalmem } from "node:os";
 import { type BoardStore, openBoardStore } from "../board/board-store.ts";
 import type { Announcements } from "../board/database/postgres-announcements.ts";
 import type { ModelChoice, ProfileCheck } from "../board/dispatcher/dispatch-host.ts";
 import { openHostSlots } from "../board/dispatcher/host-slots.ts";
 import { hasExited } from "../board/dispatcher/live-dispatchers.ts";
 import type { PassParts } from "../board/dispatcher/pass-parts.ts";
-import {
-  type DispatchPolicy,
-  resolveDispatchPolicy,
-} from "../board/dispatcher/rules/resolve-dispatch-policy.ts";
 import type { DispatchedBoard } from "../board/dispatcher/run-dispatcher.ts";
 import { removeLeftoverGroups } from "../board/supervisor/run-cgroup.ts";
 import { createWorkerHost } from "../board/supervisor/worker-host.ts";
@@ -25,15 +20,8 @@ import { resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { App } from "./app.ts";
 import { boardsLocation, loadDefaultWorkdir } from "./board.ts";
 import { readRouteSettings } from "./conversation.ts";
+import { policyOf } from "./dispatch-policy.ts";
 import { tryReclaimSandboxesOfTask } from "./environments/leftover-sandboxes.ts";
-
-/** The dispatch policy from the settings of this home. */
-export function policyOf({ resolved }: App): DispatchPolicy {
-  return resolveDispatchPolicy(resolved.config.kanban, {
-    platform: process.platform,
-    totalMemoryBytes: totalmem(),
-  });
-}
 
 /** The identity of this dispatcher process, and the check whether another dispatcher has exited. */
 export async function ownDispatcher(

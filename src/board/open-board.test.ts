@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { codeOf, openPostgresLab, openSqliteLab } from "../../test/support/board-lab.ts";
 import { describeWith } from "../../test/support/services.ts";
@@ -10,6 +11,7 @@ import { boardFolder, boardPath, boardSchemaName, parseBoardSlug } from "./board
 import { openBoardStore } from "./board-store.ts";
 import { boardMigrations } from "./database/board-schema.ts";
 import { postgresError } from "./database/postgres-error.ts";
+import { boardFolders } from "./workspaces/board-folders.ts";
 
 const Sqlite = await loadSqlite();
 
@@ -52,6 +54,31 @@ describe("the location of a board", () => {
     expect(existsSync(folder.file("kanban/boards/my-team_1/board.sqlite"))).toBe(true);
     await using again = await openBoardStore({ ...location, slug: "my-team_1" }, {}, neverAborted);
     expect(again.slug).toBe("my-team_1");
+  });
+
+  test("a board whose file was removed is reported, and can be restored or created anew", async () => {
+    await using folder = await tempFolder();
+    for (const slug of ["default", "ops"]) {
+      const location = { root: folder.path, databaseUrl: "", slug };
+      const path = boardPath(folder.path, slug);
+      await (await openBoardStore({ ...location, create: true }, {}, neverAborted))[Symbol.asyncDispose]();
+      const { attachments } = boardFolders(folder.path, slug);
+      mkdirSync(join(attachments, "t_1"), { recursive: true });
+      renameSync(path, `${path}.backup`);
+      expect(await openBoardStore(location, {}, neverAborted).catch((error: unknown) => error)).toMatchObject(
+        {
+          code: "database-damaged",
+          message: expect.stringContaining(`${path} is missing`),
+          hint: expect.stringMatching(new RegExp(`backup.*\`hermes kanban boards create ${slug}\``)),
+        },
+      );
+      expect(existsSync(path)).toBe(false);
+      renameSync(`${path}.backup`, path);
+      await (await openBoardStore(location, {}, neverAborted))[Symbol.asyncDispose]();
+      rmSync(path);
+      await using anew = await openBoardStore({ ...location, create: true }, {}, neverAborted);
+      expect((await anew.list({}, neverAborted)).tasks).toEqual([]);
+    }
   });
 
   test("an unknown board is refused and not created", async () => {

@@ -1,12 +1,20 @@
 import { randomBytes } from "node:crypto";
-import { access } from "node:fs/promises";
 import { AppError } from "../lib/errors.ts";
+import { exists, listNames } from "../lib/files/unless-missing.ts";
 import { type Clock, systemClock } from "../lib/time/clock.ts";
-import { boardPath, boardSchemaName, DEFAULT_BOARD, defaultBoardName, parseBoardSlug } from "./board-slug.ts";
+import {
+  boardFolder,
+  boardPath,
+  boardSchemaName,
+  DEFAULT_BOARD,
+  defaultBoardName,
+  parseBoardSlug,
+} from "./board-slug.ts";
 import type { BoardDatabase } from "./database/board-database.ts";
 import { openPostgresBoard } from "./database/postgres-board-database.ts";
 import { openSqliteBoard } from "./database/sqlite-board-database.ts";
 import { first, only, run } from "./database/steps.ts";
+import { boardFolders } from "./workspaces/board-folders.ts";
 
 export interface BoardLocation {
   /** The root home, shared by all profiles. */
@@ -14,7 +22,7 @@ export interface BoardLocation {
   /** PostgreSQL URL; empty means SQLite files in the root home. */
   readonly databaseUrl: string;
   readonly slug: string;
-  /** Whether to create a missing board; the default board is always created. */
+  /** Whether to create a missing board or a missing file of it; an unused default board is always created. */
   readonly create?: boolean;
   /** The temporary path or schema in which a board is filled before it gets its slug. */
   readonly stagingName?: string;
@@ -32,7 +40,10 @@ export interface OpenBoard {
   readonly database: BoardDatabase;
 }
 
-/** Opens the database of a board; throws `board-not-found` when it does not exist and `create` is not set. */
+/**
+ * Opens the database of a board. Unless `create` is set, throws `board-not-found` when it does not exist, and
+ * `database-damaged` when only its file is missing.
+ */
 export async function openBoard(
   location: BoardLocation,
   options: OpenBoardOptions,
@@ -59,16 +70,27 @@ async function openDatabase(
     return openPostgresBoard({ url: databaseUrl, schema, create: mayCreate, ...options }, signal);
   }
   const path = stagingName ?? boardPath(root, slug);
-  if (!mayCreate) await requireFile(path, slug);
+  if (!create) await requireFile(root, slug);
   return openSqliteBoard({ path, clock, ...options }, signal);
 }
 
-async function requireFile(path: string, slug: string): Promise<void> {
-  try {
-    await access(path);
-  } catch (error) {
-    throw new AppError("board-not-found", `There is no board ${slug}.`, { cause: error });
-  }
+/** Throws for a missing file, unless it is that of a default board that was never used. */
+async function requireFile(root: string, slug: string): Promise<void> {
+  const path = boardPath(root, slug);
+  if (await exists(path)) return;
+  if (await wasUsed(root, slug))
+    throw new AppError("database-damaged", `The board ${slug} has lost its file: ${path} is missing.`, {
+      hint: `Restore it from a backup, or create the board anew, without its tasks: \`hermes kanban boards create ${slug}\`.`,
+    });
+  if (slug !== DEFAULT_BOARD) throw new AppError("board-not-found", `There is no board ${slug}.`);
+}
+
+/** Whether there are traces of a board besides its file. The folder of the default board holds other files, too. */
+async function wasUsed(root: string, slug: string): Promise<boolean> {
+  if (slug !== DEFAULT_BOARD) return exists(boardFolder(root, slug));
+  const { attachments, workspaces } = boardFolders(root, slug);
+  const names = await Promise.all([attachments, workspaces].map(listNames));
+  return names.some((tasks) => tasks.length > 0);
 }
 
 /** Reads the identity of the board, or assigns one to a board that is new or was created by an older version. */

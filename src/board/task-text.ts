@@ -47,8 +47,11 @@ export function optionalName(
   return name === "" ? null : name;
 }
 
+/** An empty key is refused, because the caller expects that it prevents a second task. */
 export function optionalKey(text: string | undefined): string | null {
-  return optionalName(text, "idempotency key", KEY_LENGTH);
+  const key = optionalName(text, "idempotency key", KEY_LENGTH);
+  if (key === null && text !== undefined) throw invalidInput("The idempotency key is empty.");
+  return key;
 }
 
 /** A profile name, trimmed and lower-cased for comparison; `none`, `-` and `null` mean no assignee. */

@@ -108,10 +108,10 @@ export const TRANSITIONS = {
     rule: "By a person; refused while a parent is not done.",
   },
   schedule: {
-    from: ["todo", "ready", "running", "blocked"],
+    from: ["todo", "scheduled", "ready", "running", "blocked"],
     to: ["scheduled"],
     verbs: ["schedule"],
-    rule: "The task waits until the given time and then resumes automatically.",
+    rule: "The task waits until the given time and then resumes automatically; a scheduled task gets the new time.",
   },
   reclaim: {
     from: ["running"],

@@ -261,6 +261,21 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       });
     });
 
+    test("a scheduled task can be scheduled for another time, and never becomes ready in between", async () => {
+      await using stage = await openStage(openLab);
+      const task = await stage.add("a");
+      const [soon, later] = [stage.lab.now() + 1_000, stage.lab.now() + 5_000];
+      await stage.operator.schedule(task.id, soon, undefined, neverAborted);
+      expect(await stage.operator.schedule(task.id, later, "not yet", neverAborted)).toMatchObject({
+        status: "scheduled",
+        scheduled_at: later,
+      });
+      await stage.lab.advance(1_000);
+      expect(await stage.system.recompute(undefined, neverAborted)).toEqual([]);
+      await stage.lab.advance(4_000);
+      expect(await stage.system.recompute(undefined, neverAborted)).toEqual([task.id]);
+    });
+
     test("board G17: an explicitly blocked task stays blocked until it is unblocked", async () => {
       await using stage = await openStage(openLab);
       const [parked, asked] = [await stage.add("a", { initialStatus: "blocked" }), await stage.add("b")];

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { access, mkdir, readdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -19,9 +20,11 @@ async function kanban<Value = Task>(home: Home, args: readonly string[]): Promis
 test("A1, D1: a board is created with all its fields, renamed, and given a folder", LONG, async () => {
   await using home = await tempHome();
   const said = ["--name", "The shop", "--description", "for sale", "--icon", "🛒", "--color", "#37f"];
-  const made = await kanban(home, ["boards", "create", "shop", ...said, "--default-workdir", "/srv"]);
+  const repository = join(home.folder, "repository");
+  spawnSync("git", ["init", "-q", repository]);
+  const made = await kanban(home, ["boards", "create", "shop", ...said, "--default-workdir", repository]);
   const board = { slug: "shop", description: "for sale", icon: "🛒", color: "#37f" };
-  expect(made).toMatchObject({ ...board, created: true, name: "The shop", default_workdir: "/srv" });
+  expect(made).toMatchObject({ ...board, created: true, name: "The shop", default_workdir: repository });
   const again = await kanban(home, ["boards", "create", "shop", "--name", "Another"]);
   expect(again).toMatchObject({ ...board, created: false, name: "The shop" });
   expect(await kanban(home, ["boards", "rename", "shop", "Corner", "shop"])).toMatchObject({

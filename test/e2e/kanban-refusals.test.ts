@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
@@ -85,7 +85,10 @@ describe("a refused change leaves everything unchanged and says what to do", () 
 
   test("a task whose workspace cannot be created is not claimed", LONG, async () => {
     await using home = await tempHome();
-    const { id } = await create(home, "a", "--workspace", `worktree:${home.folder}/no-repository`);
+    const repository = join(home.folder, "repository");
+    spawnSync("git", ["init", "-q", repository]);
+    const { id } = await create(home, "a", "--workspace", `worktree:${repository}`);
+    await rm(repository, { recursive: true });
     const error = await errorOfCommand(home, ["claim", id]);
     expect(error).toMatchObject({ code: "workspace-refused" });
     const { task, runs } = (await home.hermes(["kanban", "show", id, "--json"])).json<TaskDetails>();

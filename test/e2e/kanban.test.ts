@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -225,13 +226,15 @@ test("D1: a body comes from a file or from standard input, and not from both", L
 test("D1: a task keeps all fields that it was created with", LONG, async () => {
   await using home = await tempHome();
   const kanban = kanbanOf(home);
-  const args = "--workspace worktree:/srv/repo --branch fix --project p1 --tenant acme --max-retries 3";
+  const repository = join(home.folder, "repository");
+  spawnSync("git", ["init", "-q", repository]);
+  const args = `--workspace worktree:${repository} --branch fix --project p1 --tenant acme --max-retries 3`;
   const more = "--model big --provider openrouter --created-by bob --hold";
   const task = await kanban(["create", "Two", "words", ...args.split(" "), ...more.split(" ")]);
   expect(task).toMatchObject({
     title: "Two words",
     workspace_kind: "worktree",
-    workspace_path: "/srv/repo",
+    workspace_path: repository,
     branch_name: "fix",
     project_id: "p1",
     tenant: "acme",

@@ -104,7 +104,7 @@ export class BoardModel {
   }
 
   schedule(number: number, inMs: number): void {
-    const task = this.#require(number, ["todo", "ready", "running", "blocked"]);
+    const task = this.#require(number, ["todo", "scheduled", "ready", "running", "blocked"]);
     Object.assign(task, { status: "scheduled", dueAt: this.now + inMs });
   }
 

@@ -22,6 +22,12 @@ export interface InputOptions {
 
 /** Reads standard input to its end, as text. Throws if it is larger than `maxBytes`. */
 export async function readStandardInput(options: InputOptions, signal: AbortSignal): Promise<string> {
+  const input = await readStandardInputBytes(options, signal);
+  return decodeText(input)?.text ?? input.toString("utf8");
+}
+
+/** Reads standard input to its end. Throws if it is larger than `maxBytes`. */
+export async function readStandardInputBytes(options: InputOptions, signal: AbortSignal): Promise<Buffer> {
   const { maxBytes, hint } = options;
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -33,8 +39,7 @@ export async function readStandardInput(options: InputOptions, signal: AbortSign
       });
     chunks.push(chunk);
   }
-  const input = Buffer.concat(chunks);
-  return decodeText(input)?.text ?? input.toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 /**

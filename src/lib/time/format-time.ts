@@ -11,9 +11,14 @@ export function formatClock(time: number): string {
   return new Date(time).toLocaleTimeString("en-GB");
 }
 
-/** Formats a time relative to another one: only the time of day if they are less than a day apart, otherwise the date too. */
+/** Formats a time relative to another one: only the time of day if both are on the same day, otherwise the date too. */
 export function formatNear(time: number, from: number): string {
-  return Math.abs(time - from) < 86_400_000 ? formatClock(time) : formatTime(time);
+  return isSameDay(time, from) ? formatClock(time) : formatTime(time);
+}
+
+/** Whether two timestamps are on the same day in local time. */
+export function isSameDay(time: number, other: number): boolean {
+  return new Date(time).toDateString() === new Date(other).toDateString();
 }
 
 const UNITS: readonly (readonly [string, number])[] = [

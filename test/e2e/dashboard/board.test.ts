@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { cardOf, columnOf, openTestBoard, whenShown } from "../../support/dashboard-board.ts";
 import {
@@ -9,6 +10,7 @@ import {
 } from "../../support/dashboard-browser.ts";
 import { fillBoard } from "../../support/fill-board.ts";
 import { describeWith } from "../../support/services.ts";
+import { tempFolder } from "../../support/temp-folder.ts";
 
 describeWith("chromium", "the board", ({ executable }) => {
   const { dashboard } = shareDashboard(executable);
@@ -239,6 +241,8 @@ describeWith("chromium", "the board", ({ executable }) => {
 
   test("B14: every control of the dialog for a new task does what it shows", async () => {
     const board = await openTestBoard(dashboard());
+    await using repository = await tempFolder();
+    spawnSync("git", ["init", "-q", repository.path]);
     await board.create("Comes first");
     const page = await board.open();
     await page.keyboard.press("c");
@@ -252,7 +256,7 @@ describeWith("chromium", "the board", ({ executable }) => {
     await dialog.getByLabel("Starts", { exact: true }).selectOption({ label: "When released" });
     await dialog.getByText("More", { exact: true }).click();
     await dialog.getByLabel("Works in").selectOption({ label: "A git worktree of this repository" });
-    await dialog.getByLabel("Path").fill("/src/shop");
+    await dialog.getByLabel("Path").fill(repository.path);
     await dialog.getByLabel("Branch").fill("fix/it");
     await dialog.getByLabel("Model").fill("some-model");
     await dialog.getByLabel("Provider").fill("openai");
@@ -272,7 +276,7 @@ describeWith("chromium", "the board", ({ executable }) => {
         hold: true,
         status: "todo",
         workspace_kind: "worktree",
-        workspace_path: "/src/shop",
+        workspace_path: repository.path,
         branch_name: "fix/it",
         model_override: "some-model",
         provider_override: "openai",

@@ -46,6 +46,8 @@ export interface DashboardBoard {
   findProblems(signal: AbortSignal): Promise<readonly BoardFinding[]>;
   /** Runs one dispatcher pass within the limits of the settings, and returns how many tasks it started. */
   dispatch(signal: AbortSignal): Promise<number>;
+  /** Throws if no worktree can be made in this default repository of the board. */
+  requireRepository(path: string, signal: AbortSignal): Promise<void>;
   /** Throws if the worker of a new task could not be started. */
   requireStartable(task: NewTask, signal: AbortSignal): Promise<void>;
   /** Answers the question that the worker of the last run asked, if it asked one. */

@@ -20,6 +20,7 @@ import { AppError, messageOf } from "../../../lib/errors.ts";
 import { exists } from "../../../lib/files/unless-missing.ts";
 import type { Log } from "../../../lib/log/log.ts";
 import { createRedactor } from "../../../lib/redact/redactor.ts";
+import { formatCount } from "../../../lib/text/format-count.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { withoutUndefined } from "../../../lib/without-undefined.ts";
@@ -31,11 +32,13 @@ import {
   boardsLocation,
   findBoards,
   loadWorkspaceFolders,
+  requireRepository,
   requireStartable,
 } from "../../board.ts";
 import { findBoardProblems } from "../../board-findings.ts";
 import { cleanUpAfter } from "../../clean-up-after.ts";
-import { openDispatch, policyOf } from "../../dispatch.ts";
+import { openDispatch } from "../../dispatch.ts";
+import { policyOf } from "../../dispatch-policy.ts";
 import { keepOpen } from "./open-by-name.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
@@ -75,6 +78,8 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
       return await boards.get(slug);
     },
     async create({ slug: text, ...description }, signal) {
+      const { defaultWorkdir } = description;
+      if (defaultWorkdir !== undefined) await requireRepository(app, { defaultWorkdir }, signal);
       const slug = parseBoardSlug(text);
       const fill = async (store: BoardStore): Promise<void> => {
         await store.as(operatorOf(app)).describeBoard(withoutUndefined(description), signal);
@@ -86,7 +91,10 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
       const { store } = await data.open(text, signal);
       const { running } = (await store.stats(signal)).byStatus;
       if (running > 0)
-        throw new AppError("task-running", `${running} tasks of the board ${store.slug} are running.`);
+        throw new AppError(
+          "task-running",
+          `${formatCount(running, "task")} of the board ${store.slug} ${running === 1 ? "is" : "are"} running.`,
+        );
       await boards.close(store.slug);
       await removeBoard(location, store.slug, { permanently: false, now: Date.now() }, signal);
     },
@@ -176,6 +184,8 @@ function createBoard(
       );
       return report.spawned.length;
     },
+    requireRepository: async (path, signal) =>
+      requireRepository(await load(), { defaultWorkdir: path }, signal),
     requireStartable: async (task, signal) => requireStartable({ app: await load(), store }, task, signal),
     async answerQuestion(runs, text, signal) {
       // Only a signed-in person reaches this.

@@ -1,3 +1,4 @@
+import { formatCount } from "../../../lib/text/format-count.ts";
 import { formatDuration, formatNear } from "../../../lib/time/format-time.ts";
 import { briefError } from "../../brief-error.ts";
 import { authorOf } from "../../caller.ts";
@@ -215,7 +216,7 @@ async function readyReason(
   ];
   for (const [reason, count, cap, key] of caps) {
     if (count < cap) continue;
-    const text = `${count} tasks are running, and kanban.${key} allows ${cap}.`;
+    const text = `${formatCount(count, "task is", "tasks are")} running, and kanban.${key} allows ${cap}.`;
     return [reason, text, `Wait until one ends, or raise kanban.${key}.`];
   }
   if ((await host.memoryPressure(signal)) === "critical")

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { AppError } from "../../../lib/errors.ts";
+import { formatCount } from "../../../lib/text/format-count.ts";
 import type { ChildLimits, RunCaller } from "../../caller.ts";
 import { only, type Steps } from "../../database/steps.ts";
 
@@ -29,7 +30,7 @@ export function* requireChildLimit({ taskId, token }: RunCaller): Steps<void> {
   );
   if (count >= maxChildren)
     throw limitReached(
-      `${taskId} has created ${count} tasks; kanban.max_children_per_task allows ${maxChildren}.`,
+      `${taskId} has created ${formatCount(count, "task")}; kanban.max_children_per_task allows ${maxChildren}.`,
     );
   // The recursion stops one generation past the limit, so it also ends when damaged rows form a cycle.
   const { depth } = yield* only<{ depth: number }>(

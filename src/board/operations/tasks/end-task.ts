@@ -47,13 +47,10 @@ export function* completeTask(
   taskId: string,
   completion: Completion,
 ): Steps<Task> {
-  const { task, open } = yield* beginMove(
-    transaction,
-    taskId,
-    "complete",
-    "complete",
-    completion.expectedRunId,
-  );
+  const { task, open } = yield* beginMove(transaction, taskId, "complete", "complete", {
+    expectedRunId: completion.expectedRunId,
+    verb: completion.approval === true ? "approve" : undefined,
+  });
   if (completion.approval === true) requireReview(task, open);
   yield* requireParentsDone(taskId);
   const end = handoffOf(completion, "completed");
@@ -132,7 +129,7 @@ export function* blockTask(
   );
 }
 
-/** Schedules a task: it resumes automatically at the given time. */
+/** Schedules a task: it resumes automatically at the given time. A scheduled task gets the new time. */
 export function* scheduleTask(
   transaction: BoardTransaction,
   taskId: string,
@@ -249,7 +246,10 @@ function* beginMove(
   taskId: string,
   right: Right,
   move: Move,
-  expectedRunId?: number,
+  {
+    expectedRunId,
+    verb,
+  }: { readonly expectedRunId?: number | undefined; readonly verb?: string | undefined } = {},
 ): Steps<{ task: TaskRow; open: RunRow | undefined }> {
   const { caller } = transaction;
   requireRight(caller, right);
@@ -259,7 +259,7 @@ function* beginMove(
   const open = yield* findOpenRun(taskId);
   if (caller.kind === "run" && (open?.id !== caller.runId || open.lease_token !== caller.token))
     throw supersededError(caller.runId, taskId);
-  requireMove(move, task);
+  requireMove(move, task, verb);
   if (expectedRunId !== undefined && open?.id !== expectedRunId) throw supersededError(expectedRunId, taskId);
   return { task, open };
 }

@@ -18,15 +18,15 @@ export interface MoveOptions {
   readonly set?: Columns;
 }
 
-/** Throws `task-move-refused` when the move is not allowed from the status of the task. */
-export function requireMove(move: Move, task: TaskRow): void {
+/** Throws `task-move-refused` when the move is not allowed from the status of the task. `verb`: what the caller named. */
+export function requireMove(move: Move, task: TaskRow, verb: string = move): void {
   const { id, status } = task;
   if (mayMove(move, status)) return;
   const hint =
     status === "done" || status === "archived"
       ? `Reopen it first: \`hermes kanban reopen ${id}\`.`
       : `\`hermes kanban why ${id}\` explains what it waits for.`;
-  const message = `${id} is ${describeStatus(status)}; "${move}" is not possible in this status.`;
+  const message = `${id} is ${describeStatus(status)}; "${verb}" is not possible in this status.`;
   throw new AppError("task-move-refused", message, { hint });
 }
 
@@ -48,7 +48,7 @@ export function* moveTask(
     ...set,
     ...(task.status === "running" && { current_run_id: null }),
     ...(to === "ready" && { ready_at: NOW }),
-    ...(task.status === "scheduled" && { scheduled_at: null }),
+    ...(task.status === "scheduled" && to !== "scheduled" && { scheduled_at: null }),
     ...(to === "archived" && { archived_at: NOW }),
   };
   const moved = yield* updateTask(task, { status: to, ...columns });

@@ -34,6 +34,8 @@ export interface ListDetails {
   readonly guarded: ReadonlyMap<string, RecordedGuard>;
   /** The start time of each task's open run. */
   readonly runningSince: ReadonlyMap<string, number>;
+  /** How many tasks of the board are running, by counter: in all, of each host and of each profile. */
+  readonly running: ReadonlyMap<string, number>;
 }
 
 /** Loads the list details of all given tasks with a fixed number of statements. */
@@ -53,6 +55,9 @@ export function* loadListDetails(tasks: readonly Pick<Task, "id" | "status">[]):
     "select task_id as id, started_at from run where task_id {among:ids} and ended_at is null",
     idsOf("running"),
   );
+  const counters = yield* all<{ name: string; value: number }>(
+    "select name, value from counter where value > 0 and name <> 'event'",
+  );
   const notes = yield* all<{ id: string; notices: string; now: number }>(
     `select task_id as id, told as notices, hermes_now() as now from dispatch_note
       where task_id {among:ids} and told like '% until %'`,
@@ -66,6 +71,7 @@ export function* loadListDetails(tasks: readonly Pick<Task, "id" | "status">[]):
     guarded: new Map(
       notes.flatMap(({ id, notices, now }) => parseGuard(notices, now).map((guard) => [id, guard])),
     ),
+    running: new Map(counters.map(({ name, value }) => [name, value])),
     runningSince: new Map(running.map(({ id, started_at }) => [id, started_at])),
   };
 }

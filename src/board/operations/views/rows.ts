@@ -80,7 +80,7 @@ export function* requireLiveRun(caller: Caller): Steps<void> {
   const known = yield* first("select id from run where id = :runId and task_id = :taskId", { runId, taskId });
   if (known !== undefined) throw supersededError(runId, taskId);
   throw new AppError("run-superseded", `There is no run ${runId} of ${taskId} on this board.`, {
-    hint: "A run can change only its own board. Omit --board.",
+    hint: "A run can change only its own board.",
   });
 }
 

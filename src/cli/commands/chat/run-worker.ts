@@ -1,10 +1,9 @@
 import { type WorkerOptions, type WorkerProcess, workOrder } from "../../../app/worker.ts";
 import { endOwnRun } from "../../../board/worker/end-own-run.ts";
-import { WORKER_EXIT_CODES } from "../../../board/worker/worker-exits.ts";
+import { isInfrastructureFailure, WORKER_EXIT_CODES } from "../../../board/worker/worker-exits.ts";
 import { openWorkerPipe } from "../../../board/worker/worker-pipe.ts";
 import { openEventLog } from "../../../conversation/log-event.ts";
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
-import { AppError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log/log.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
@@ -36,7 +35,7 @@ export async function runWorker(
     context.exit(await workOrder(app, pipe.order, options, worker, signal));
   } catch (error) {
     if (signal.aborted) return context.exit(WORKER_EXIT_CODES.terminated);
-    if (!isLossOfBoard(error)) throw error;
+    if (!isInfrastructureFailure(error)) throw error;
     terminal.note(`hermes: ${error.message} ${error.hint}`);
     context.exit(WORKER_EXIT_CODES.infrastructure);
   }
@@ -64,12 +63,6 @@ function watchRun(
       view[Symbol.dispose]();
     },
   };
-}
-
-const LOSSES: ReadonlySet<string> = new Set(["database-unavailable", "database-busy", "database-replaced"]);
-
-function isLossOfBoard(error: unknown): error is AppError {
-  return error instanceof AppError && LOSSES.has(error.code);
 }
 
 /** Ignores a closed stdout or stderr: the pipe reports that the supervisor has exited. */

@@ -97,6 +97,26 @@ describe("a board in daily use", () => {
     expect(await cli.json(["search", "never log"])).toMatchObject([{ seq: 3 }]);
   }, 60_000);
 
+  test("a list says why a ready task does not start: its profile does not exist, or a cap is reached", async () => {
+    await using cli = await openKanbanCli();
+    for (const title of ["Claimed", "Waiting"]) await cli.ok(["create", title, "--assignee", "default"]);
+    await cli.ok(["create", "Typo", "--assignee", "defalt"]);
+    const reasonOf = async (title: string, env: Readonly<Record<string, string>> = {}) =>
+      new RegExp(`${title} *(.*)$`, "m").exec(await cli.ok(["list"], { ...COLUMNS, env }))?.[1];
+    expect(await reasonOf("Typo")).toBe("no such profile here");
+    expect(await reasonOf("Typo", { HERMES_KANBAN_DISPATCH_PROFILES: '["default"]' })).toBe(
+      "not dispatched here",
+    );
+    const cap = { HERMES_KANBAN_MAX_SPAWN: "1" };
+    expect(await reasonOf("Waiting", cap)).toBe("");
+    await cli.ok(["claim", "1"]);
+    expect(await reasonOf("Waiting")).toBe("");
+    expect(await reasonOf("Waiting", cap)).toBe("board is at its cap");
+    expect(await reasonOf("Waiting", { HERMES_KANBAN_MAX_IN_PROGRESS: "1" })).toBe("host is at its cap");
+    const perProfile = { HERMES_KANBAN_MAX_IN_PROGRESS_PER_PROFILE: "1" };
+    expect(await reasonOf("Waiting", perProfile)).toBe("profile is at its cap");
+  });
+
   test("in a pipe create prints the id alone, and in a terminal the number and the title", async () => {
     await using cli = await openKanbanCli();
     expect(await cli.ok(["create", "Fix it"])).toMatch(/^t_[0-9a-f]{12}\n$/);
@@ -375,6 +395,21 @@ describe("a board in daily use", () => {
     await daemon;
     expect(await cli.ok(["list"])).not.toContain("of the old file");
   }, 120_000);
+
+  test("a current board whose file was removed is reported, and boards create makes it anew", async () => {
+    await using cli = await openKanbanCli();
+    await cli.ok(["boards", "create", "ops", "--switch"]);
+    await cli.ok(["create", "a"]);
+    const path = join(cli.home, "kanban", "boards", "ops", "board.sqlite");
+    await rename(path, join(cli.folder, "lost"));
+    for (const words of [["list"], ["--board", "ops", "create", "b"]])
+      expect((await cli.run(words)).failure, words.join(" ")).toMatchObject({
+        code: "database-damaged",
+        message: `The board ops has lost its file: ${path} is missing.`,
+      });
+    expect((await cli.run(["boards", "create", "ops"])).stderr).toBe("Created the board ops.\n");
+    expect(await cli.json(["list"])).toEqual([]);
+  });
 
   test("a truncated board file is reported as damaged, not treated as new", async () => {
     await using cli = await openKanbanCli();

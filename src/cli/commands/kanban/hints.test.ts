@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { openKanbanCli } from "../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../board/task.ts";
 import { loadSqlite } from "../../../lib/sqlite/sqlite.ts";
+import { textWidth } from "../../terminal/fit-text.ts";
 
 test("a refusal comes with a hint", async () => {
   await using cli = await openKanbanCli();
@@ -15,6 +16,8 @@ test("a refusal comes with a hint", async () => {
     [["link", "1", "1"], /cannot wait for itself\. Name two tasks/],
     [["block", "3", "why"], /^#3 is done; "block" .* Reopen it first: `hermes kanban reopen 3`\.$/],
     [["complete", "2"], /^#2 is todo; "complete" .* `hermes kanban why 2` explains what it waits for\.$/],
+    [["approve", "3"], /^#3 is done; "approve" .* Reopen it first: `hermes kanban reopen 3`\.$/],
+    [["create", "x", "--idempotency-key", " "], /^The idempotency key is empty\./],
     [["search", " ", ""], /^Nothing to search for was given\. See `hermes kanban search --help`\.$/],
     [["purge", "1"], /only archived tasks can be purged\. Archive it first: `hermes kanban archive 1`\.$/],
     [
@@ -26,6 +29,15 @@ test("a refusal comes with a hint", async () => {
       ["create", "x", "--workspace", "worktree"],
       /needs a repository.* Write worktree:PATH, or .*set-default-workdir/,
     ],
+    [
+      ["create", "x", "--workspace", "worktree:/nonexistent"],
+      /^\/nonexistent is not in a git repository\. .*`git init \/nonexistent`/,
+    ],
+    [
+      ["boards", "set-default-workdir", "default", "/nonexistent"],
+      /^\/nonexistent is not in a git repository\. .*`git init \/nonexistent`/,
+    ],
+    [["boards", "create", "ops", "--default-workdir", "/nonexistent"], /^\/nonexistent is not in a git/],
     [["--json", "list"], /The verb list must come before its options\. Write `hermes kanban list --json`/],
     [["--limit", "3", "list"], /The verb list must come before its options\. Write `hermes kanban list …`/],
   ];
@@ -35,6 +47,52 @@ test("a refusal comes with a hint", async () => {
   }
   expect(JSON.parse(await cli.ok(["--json"]))).toMatchObject({ board: { slug: "default" } });
   expect(await cli.json<object[]>(["list"])).toHaveLength(3);
+});
+
+test("a body file that is not UTF-8 text is refused, and no task is created", async () => {
+  await using cli = await openKanbanCli();
+  const path = join(cli.folder, "body");
+  for (const bytes of [
+    [0x61, 0, 0x62],
+    [0x61, 0xff, 0x62],
+    [0xe2, 0x82],
+  ]) {
+    await writeFile(path, Uint8Array.from(bytes));
+    const { failure } = await cli.run(["create", "x", "--body-file", path]);
+    expect(failure, String(bytes)).toMatchObject({
+      code: "file-unreadable",
+      message: expect.stringContaining("is not UTF-8 text"),
+      hint: expect.stringContaining("attach"),
+    });
+  }
+  expect(await cli.json(["list"])).toEqual([]);
+  await writeFile(path, "naïve 🚀 \uFFFD");
+  expect(await cli.json(["create", "x", "--body-file", path])).toMatchObject({ body: "naïve 🚀 \uFFFD" });
+});
+
+test("one task is counted in the singular", async () => {
+  await using cli = await openKanbanCli();
+  await cli.ok(["create", "one"]);
+  expect((await cli.run(["assignees"])).stderr).toContain("1 open task is unassigned.");
+  await cli.ok(["boards", "create", "ops"]);
+  await cli.ok(["--board", "ops", "create", "two"]);
+  await cli.ok(["--board", "ops", "claim", "1"]);
+  expect((await cli.run(["boards", "rm", "ops"])).failure).toMatchObject({
+    message: "1 task of the board ops is running.",
+  });
+});
+
+test("a long file name does not widen the other lines of attachments, and fits the terminal", async () => {
+  await using cli = await openKanbanCli();
+  const path = join(cli.folder, "file");
+  await writeFile(path, "x");
+  await cli.ok(["create", "one"]);
+  for (const name of ["short.txt", `${"n".repeat(196)}.txt`])
+    await cli.ok(["attach", "1", path, "--name", name]);
+  const lines = (await cli.ok(["attachments", "1"], { columns: 80 })).trimEnd().split("\n");
+  for (const text of lines) expect(textWidth(text), text).toBeLessThanOrEqual(80);
+  expect(lines.join("\n")).toMatch(/2 {2}n+… {2}1 B/);
+  expect(await cli.ok(["attachments", "1"])).toContain(`${"n".repeat(196)}.txt`); // a pipe gets the whole name
 });
 
 test("assign and reassign note an assignee that is not a profile", async () => {

@@ -40,6 +40,9 @@ test("with HERMES_KANBAN_TASK set and no open run, the command line can read but
     const { failure } = await cli.run(words, { env });
     expect(failure?.code, words.join(" ")).toMatch(/^(board-action-denied|run-superseded)$/);
     expect(`${failure?.message} ${failure?.hint}`).not.toMatch(/unset|HERMES_|elsewhere|t_[0-9a-f]{12}/i);
+    expect(failure?.hint, words.join(" ")).not.toContain("--board");
   }
+  const { failure } = await cli.run(["--board", "default", "comment", id, "hello"], { env });
+  expect(failure?.hint).toContain("Omit --board.");
   expect(await cli.ok(["export"])).toBe(before);
 });

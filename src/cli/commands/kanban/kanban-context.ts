@@ -39,8 +39,14 @@ export async function withBoard<Result>(
   try {
     return await work(boardContext);
   } catch (error) {
-    throw await withNumbers(boardContext, error);
+    throw await withNumbers(boardContext, board === undefined ? error : withoutBoardHint(error));
   }
+}
+
+/** Adds to the refusal of a run on another board that `--board` is to be omitted. */
+function withoutBoardHint(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.code !== "run-superseded") return error;
+  return new AppError(error.code, error.message, { hint: `${error.hint} Omit --board.`, cause: error });
 }
 
 /** The name under which the user's actions are recorded. */

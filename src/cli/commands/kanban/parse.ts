@@ -6,7 +6,7 @@ import { AppError, messageOf } from "../../../lib/errors.ts";
 import { isCalendarDate } from "../../../lib/time/is-calendar-date.ts";
 import type { CommandContext } from "../../context.ts";
 import { readAge } from "../../parse-option.ts";
-import { readStandardInput } from "../../terminal/read-standard-input.ts";
+import { readStandardInputBytes } from "../../terminal/read-standard-input.ts";
 
 /** Seconds in `300`, `90s`, `30m`, `2h` or `1d`. */
 export function parseDuration(text: string): number {
@@ -94,12 +94,26 @@ export async function readBody(
 
 const MAX_BYTES = 256 * 1024 * 1024; // far above the export of a large board
 
-/** The text of a file, or of standard input for `-`. */
-export async function readText(path: string, { terminal, signal }: CommandContext): Promise<string> {
+/** The text of a file, or of standard input for `-`. Throws if it is not UTF-8 or contains NUL, which no board can store. */
+export async function readText(path: string, context: CommandContext): Promise<string> {
+  const bytes = await readBytes(path, context);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!text.includes("\0")) return text;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  const what = path === "-" ? "Standard input" : path;
+  throw new AppError("file-unreadable", `${what} is not UTF-8 text.`, {
+    hint: "Convert it to UTF-8, for instance with iconv, or attach the file: `hermes kanban attach TASK FILE`.",
+  });
+}
+
+async function readBytes(path: string, { terminal, signal }: CommandContext): Promise<Uint8Array> {
   try {
     return path === "-"
-      ? await readStandardInput({ maxBytes: MAX_BYTES, terminal }, signal)
-      : await readFile(path, "utf8");
+      ? await readStandardInputBytes({ maxBytes: MAX_BYTES, terminal }, signal)
+      : await readFile(path);
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError("file-unreadable", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });

@@ -6,6 +6,7 @@ import {
   type TasksLeft,
 } from "../../../app/profiles/remove-profile.ts";
 import { AppError } from "../../../lib/errors.ts";
+import { formatCount } from "../../../lib/text/format-count.ts";
 import { type Profile, requireProfile } from "../../../profiles/profile.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { rootFor } from "./profile-summary.ts";
@@ -55,7 +56,7 @@ export async function remove(context: CommandContext, name: string, options: Rem
   for (const { board, count, ids, reassign } of tasks) {
     const more = count > ids.length ? ", …" : "";
     terminal.note(
-      `  The board ${board} still has ${count} open tasks of ${profile.name} (${ids.join(", ")}${more}). Assign each to another profile with \`${reassign}\`.`,
+      `  The board ${board} still has ${formatCount(count, "open task")} of ${profile.name} (${ids.join(", ")}${more}). Assign each to another profile with \`${reassign}\`.`,
     );
   }
   for (const failure of left.failed)
@@ -69,7 +70,7 @@ async function confirm(
   { tasks }: TasksLeft,
 ): Promise<void> {
   const count = tasks.reduce((sum, board) => sum + board.count, 0);
-  const left = count === 0 ? "" : ` and leave ${count} open tasks without a profile`;
+  const left = count === 0 ? "" : ` and leave ${formatCount(count, "open task")} without a profile`;
   const typed = await terminal.ask(
     `Type ${name} to delete it with its settings, secrets and sessions${left}: `,
     signal,

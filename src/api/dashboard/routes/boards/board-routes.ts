@@ -63,6 +63,8 @@ export const boardRoutes: readonly DashboardRoute[] = [
     answer: boardAnswerSchema,
     async handle(call, parts) {
       const board = await requireBoard(call, parts);
+      const { defaultWorkdir } = call.body;
+      if (defaultWorkdir) await board.requireRepository(defaultWorkdir, call.disconnected);
       await board.client.describeBoard(withoutUndefined(call.body), call.disconnected);
       return describeBoard(board, parts, call.disconnected);
     },

@@ -1,15 +1,16 @@
 import type { Command } from "commander";
-import { boardsLocation, findBoards, openAppBoard } from "../../../../app/board.ts";
+import { boardsLocation, findBoards, openAppBoard, requireRepository } from "../../../../app/board.ts";
 import { DEFAULT_BOARD, parseBoardSlug } from "../../../../board/board-slug.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
 import type { BoardDescription } from "../../../../board/operations/boards/describe-board.ts";
 import { switchBoard } from "../../../../board/registry/current-board.ts";
-import { listRemovedBoards } from "../../../../board/registry/list-boards.ts";
+import { listExistingBoards, listRemovedBoards } from "../../../../board/registry/list-boards.ts";
 import { removeBoard } from "../../../../board/registry/remove-board.ts";
 import { withStagedBoard } from "../../../../board/registry/stage-board.ts";
 import type { Board } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import { findClosest } from "../../../../lib/text/did-you-mean.ts";
+import { formatCount } from "../../../../lib/text/format-count.ts";
 import { withoutUndefined } from "../../../../lib/without-undefined.ts";
 import { defineCommand, verbsOf, withExamples } from "../../../define-command.ts";
 import { byPerson } from "../../../require-person.ts";
@@ -185,14 +186,19 @@ async function createBoard(
   const location = boardsLocation(app);
   const operator = userNameOf(kanbanContext.context);
   const { name, description, icon, color, defaultWorkdir } = options;
+  if (defaultWorkdir !== undefined) await requireRepository(app, { defaultWorkdir }, signal);
   const described = withoutUndefined({ name, description, icon, color, defaultWorkdir });
   const describe = async (store: BoardStore): Promise<void> => {
     await store.as({ kind: "operator", name: operator }).describeBoard(described, signal);
   };
-  const created =
+  const isPublished =
     slug !== DEFAULT_BOARD &&
     (await withStagedBoard(location, (staged) => staged.publish(slug, describe), signal));
+  // A board that has lost its file cannot be published, because its folder exists.
+  const hasLostFile = !isPublished && !(await listExistingBoards(location, signal)).includes(slug);
   await using board = await openAppBoard(app, { slug, operator, create: true }, signal);
+  if (hasLostFile) await describe(board.store);
+  const created = isPublished || hasLostFile;
   if (options.switch) await switchBoard(location.root, slug);
   if (options.json) return terminal.printJson({ ...(await board.store.board(signal)), created });
   terminal.note(`${created ? `Created the board ${slug}.` : `The board ${slug} already exists.`}`);
@@ -257,9 +263,13 @@ async function requireIdle(kanbanContext: KanbanContext, slug: string): Promise<
   await withBoard({ ...kanbanContext, board: slug }, async ({ store, signal }) => {
     const { running } = (await store.stats(signal)).byStatus;
     if (running === 0) return;
-    throw new AppError("task-running", `${running} tasks of the board ${slug} are running.`, {
-      hint: "Wait for them, release them, or add --force.",
-    });
+    throw new AppError(
+      "task-running",
+      `${formatCount(running, "task")} of the board ${slug} ${running === 1 ? "is" : "are"} running.`,
+      {
+        hint: "Wait for them, release them, or add --force.",
+      },
+    );
   });
 }
 
@@ -270,12 +280,17 @@ async function describe(
   { json }: JsonOption,
 ): Promise<void> {
   const slug = parseBoardSlug(text);
-  await withBoard({ ...kanbanContext, board: slug }, async ({ client, signal, context: { terminal } }) => {
-    const board = await client.describeBoard(description, signal);
-    if (json) return terminal.printJson(board);
-    const workdir = board.default_workdir ?? "none";
-    terminal.note(
-      `The board ${slug} is named ${JSON.stringify(board.name)}; its default repository is ${workdir}.`,
-    );
-  });
+  await withBoard(
+    { ...kanbanContext, board: slug },
+    async ({ app, client, signal, context: { terminal } }) => {
+      const { defaultWorkdir = null } = description;
+      if (defaultWorkdir !== null) await requireRepository(app, { defaultWorkdir }, signal);
+      const board = await client.describeBoard(description, signal);
+      if (json) return terminal.printJson(board);
+      const workdir = board.default_workdir ?? "none";
+      terminal.note(
+        `The board ${slug} is named ${JSON.stringify(board.name)}; its default repository is ${workdir}.`,
+      );
+    },
+  );
 }

@@ -7,6 +7,7 @@ import { STATUSES, type Status, TRANSITIONS } from "../../../../board/transition
 import { cleanUpWorkspaces } from "../../../../board/workspaces/clean-up-workspace.ts";
 import { emptyQuarantine } from "../../../../board/workspaces/quarantine.ts";
 import { AppError } from "../../../../lib/errors.ts";
+import { formatCount } from "../../../../lib/text/format-count.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { parseCountOrZero } from "../../../parse-option.ts";
 import { byPerson } from "../../../require-person.ts";
@@ -106,7 +107,7 @@ async function collectGarbage(
   };
   if (json) return context.terminal.printJson({ ...rows, ...files });
   context.terminal.note(
-    `Deleted ${rows.events} events, ${rows.subscriptions} subscriptions, ${logs} logs and ${deleted} old files; moved ${tidied} workspaces and ${aside.length} files aside.`,
+    `Deleted ${formatCount(rows.events, "event")}, ${formatCount(rows.subscriptions, "subscription")}, ${formatCount(logs, "log")} and ${formatCount(deleted, "old file")}; moved ${formatCount(tidied, "workspace")} and ${formatCount(aside.length, "file")} aside.`,
   );
 }
 

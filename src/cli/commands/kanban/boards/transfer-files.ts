@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type FileHandle, open, rm } from "node:fs/promises";
+import { type FileHandle, open, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import {
   type AttachmentSource,
@@ -58,7 +58,7 @@ export function withPathsIn(folder: string, rows: Iterable<string>): Iterable<st
 }
 
 /**
- * Writes the files of an import to their final paths. Without `keep`, disposing removes them again. `replace` replaces existing
+ * Writes the files of an import to their final paths. Without `keep`, disposing removes them again, with empty folders of their tasks. `replace` replaces existing
  * files, whose content may be cut off.
  */
 export class ImportedFiles implements AsyncDisposable {
@@ -66,6 +66,7 @@ export class ImportedFiles implements AsyncDisposable {
   readonly #folder: string;
   readonly #replace: boolean;
   readonly #paths: string[] = [];
+  readonly #taskFolders = new Set<string>();
   #isKept = false;
   readonly #damaged: string[] = [];
   #open:
@@ -121,7 +122,9 @@ export class ImportedFiles implements AsyncDisposable {
     const attachment = this.#attachments.get(id);
     if (attachment === undefined) throw invalidImport(`A file belongs to an unknown attachment ${id}.`);
     const path = pathOf(attachment, this.#folder);
-    await ensurePrivateFolder(join(this.#folder, folderNameOf(attachment.task_id)));
+    const taskFolder = join(this.#folder, folderNameOf(attachment.task_id));
+    await ensurePrivateFolder(taskFolder);
+    this.#taskFolders.add(taskFolder);
     try {
       if (this.#replace) await rm(path, { force: true });
       const file = await open(path, "wx", 0o600);
@@ -156,7 +159,17 @@ export class ImportedFiles implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#open?.file.close();
-    if (!this.#isKept) for (const path of this.#paths) await rm(path, { force: true });
+    if (this.#isKept) return;
+    for (const path of this.#paths) await rm(path, { force: true });
+    for (const folder of this.#taskFolders) await removeIfEmpty(folder);
+  }
+}
+
+async function removeIfEmpty(folder: string): Promise<void> {
+  try {
+    await rmdir(folder);
+  } catch (error) {
+    if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(errnoOf(error) ?? "")) throw error;
   }
 }
 

@@ -70,6 +70,9 @@ test("a file that was changed inside an export is refused", async () => {
     code: "board-import-invalid",
     message: expect.stringContaining("was changed"),
   });
+  await using empty = await openKanbanCli();
+  expect((await empty.run(["import", copy, "--as", "default"])).failure).toEqual(failure);
+  expect(await readdir(join(empty.home, "kanban", "attachments"))).toEqual([]); // no folder of the task is left
 });
 
 test("an import into a default board in use is refused for that reason, and changes no file", async () => {

@@ -15,6 +15,7 @@ import { type StagedBoard, withStagedBoard } from "../../../../board/registry/st
 import { boardFolders } from "../../../../board/workspaces/board-folders.ts";
 import { AppError, errnoOf, messageOf } from "../../../../lib/errors.ts";
 import { withFileLock } from "../../../../lib/files/file-lock.ts";
+import { formatCount } from "../../../../lib/text/format-count.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { byPerson } from "../../../require-person.ts";
 import { type JsonOption, type KanbanContext, type OpenBoardContext, userNameOf } from "../kanban-context.ts";
@@ -70,7 +71,7 @@ async function exportBoard(
   }
   const rows = await writeNew(output, (file) => exportLines(open, options, file, setImmediate));
   if (json) context.terminal.printJson({ slug: store.slug, path: output, rows });
-  else context.terminal.note(`Wrote ${rows} rows of the board ${store.slug} to ${output}.`);
+  else context.terminal.note(`Wrote ${formatCount(rows, "row")} of the board ${store.slug} to ${output}.`);
 }
 
 async function exportLines(
@@ -136,7 +137,8 @@ async function importBoard(
   const limitBytes = sharedAttachmentLimit(app);
   const isDefault = options.as !== undefined && parseBoardSlug(options.as) === DEFAULT_BOARD;
   const caller = { kind: "operator", name: userNameOf(context) } as const;
-  const openDefault = () => openAppBoard(app, { slug: DEFAULT_BOARD, operator: caller.name }, signal);
+  const openDefault = () =>
+    openAppBoard(app, { slug: DEFAULT_BOARD, operator: caller.name, create: true }, signal);
   const importStaged = async (staged: StagedBoard): Promise<void> => {
     const inPlace = boardFolders(location.root, DEFAULT_BOARD).attachments;
     await using files =
@@ -163,7 +165,7 @@ async function importBoard(
     for (const message of damaged)
       terminal.note(`hermes: warning: ${message} The export does not contain it.`);
     if (options.json) terminal.printJson({ slug, ...made, damaged });
-    else terminal.note(`Imported ${made.rows} rows into the board ${slug}.`);
+    else terminal.note(`Imported ${formatCount(made.rows, "row")} into the board ${slug}.`);
   };
   /** The files of the default board are written in place. While it is empty, they are remains of a killed import. */
   const importIntoDefault = (staged: StagedBoard): Promise<void> => {

@@ -1,5 +1,5 @@
-import { policyOf } from "../../../../app/dispatch.ts";
 import { dispatchAllBoards } from "../../../../app/dispatch-all-boards.ts";
+import { policyOf } from "../../../../app/dispatch-policy.ts";
 import { findHostingGateway } from "../../../../app/server/gateway-status.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
 import type { PassReport } from "../../../../board/dispatcher/pass-report.ts";

@@ -1,6 +1,7 @@
 import { OUTCOMES, type PassReport } from "../../../../board/dispatcher/pass-report.ts";
 import { GUARDS } from "../../../../board/dispatcher/reasons/guards.ts";
 import type { TaskName } from "../../../../board/operations/views/list-details.ts";
+import { formatCount } from "../../../../lib/text/format-count.ts";
 import { formatNear } from "../../../../lib/time/format-time.ts";
 import { briefName } from "../views/event-line.ts";
 
@@ -81,9 +82,9 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
     }),
     ...report.spawn_failed.map(({ task_id, error }) => `Could not start ${nameOf(task_id)}: ${error}`),
   ];
-  const tasks = (count: number): string => (count === 1 ? "1 task" : `${count} tasks`);
-  if (report.promoted > 0) actions.push(`${tasks(report.promoted)} became ready.`);
-  if (report.reclaimed > 0) actions.push(`Reclaimed ${tasks(report.reclaimed)} whose worker was lost.`);
+  if (report.promoted > 0) actions.push(`${formatCount(report.promoted, "task")} became ready.`);
+  if (report.reclaimed > 0)
+    actions.push(`Reclaimed ${formatCount(report.reclaimed, "task")} whose worker was lost.`);
   const listTasks = (ids: readonly string[], detail: (id: string) => string = () => ""): string => {
     const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : "";
     return `${ids

@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import { requireStartable } from "../../../../app/board.ts";
 import { AppError } from "../../../../lib/errors.ts";
+import { formatCount } from "../../../../lib/text/format-count.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { type JsonOption, type KanbanContext, withBoard, withTasks } from "../kanban-context.ts";
 import { readText } from "../parse.ts";
@@ -88,14 +89,10 @@ async function plan(
     const all = made?.map(({ task }) => task);
     terminal.print(renderPlan(tasks, all, terminal));
     const known = made?.filter(({ created }) => !created).length ?? 0;
-    if (made === undefined) terminal.note(`${countOf(tasks.length)}; nothing was written.`);
+    if (made === undefined) terminal.note(`${formatCount(tasks.length, "task")}; nothing was written.`);
     else
       terminal.note(
-        `Created ${countOf(made.length - known)}${known === 0 ? "" : `; ${known} already existed (same idempotency key)`}.`,
+        `Created ${formatCount(made.length - known, "task")}${known === 0 ? "" : `; ${known} already existed (same idempotency key)`}.`,
       );
   });
-}
-
-function countOf(tasks: number): string {
-  return tasks === 1 ? "1 task" : `${tasks} tasks`;
 }

@@ -155,14 +155,19 @@ function parseYaml(text: string): readonly WrittenTask[] {
   const document = parseDocument(text, { lineCounter });
   if (document.errors.length > 0)
     throw invalidPlan(
-      document.errors.map(({ message }) => (message.split("\n", 1)[0] ?? "").replace(/:$/, "")),
+      document.errors.some(({ code }) => code === "RESOURCE_EXHAUSTION")
+        ? [TOO_DEEP]
+        : document.errors.map(({ message }) => (message.split("\n", 1)[0] ?? "").replace(/:$/, "")),
     );
   try {
     return parseYamlPlan(document, lineCounter);
   } catch (error) {
-    throw invalidPlan([messageOf(error)]); // too many aliases
+    // A RangeError is an exhausted call stack; the other errors name a list that contains itself, or too many aliases.
+    throw invalidPlan([error instanceof RangeError ? TOO_DEEP : messageOf(error)]);
   }
 }
+
+const TOO_DEEP = "it is nested too deeply";
 
 function describe({ locationOf, fields }: WrittenTask, field?: string): string {
   const title = typeof fields["title"] === "string" ? ` (${fields["title"].slice(0, 40)})` : "";

@@ -1,4 +1,5 @@
 import { type Document, isMap, isNode, type LineCounter } from "yaml";
+import { invalidInput } from "../../../../board/task-text.ts";
 
 type Path = readonly (string | number)[];
 
@@ -125,7 +126,12 @@ export function parseYamlPlan(document: Document.Parsed, lines: LineCounter): re
   const value: unknown = document.toJS();
   const { tasks: list = [], ...common } = isMapping(value) ? value : { tasks: value };
   const tasks: WrittenTask[] = [];
+  const outer = new Set<unknown>(); // an alias can put a list into itself
   const read = (items: unknown, path: Path, predecessor: number | undefined): void => {
+    if (outer.has(items))
+      throw invalidInput(
+        `${locationOf(path.slice(0, -1), "tasks") ?? "line 1"}: a list of tasks contains itself`,
+      );
     if (!Array.isArray(items)) {
       tasks.push({
         locationOf: () => locationOf(path) ?? "line 1",
@@ -134,6 +140,7 @@ export function parseYamlPlan(document: Document.Parsed, lines: LineCounter): re
       });
       return;
     }
+    outer.add(items);
     for (const [number, item] of items.entries()) {
       const here = [...path, number];
       const { tasks: below, ...fields }: Record<string, unknown> = isMapping(item) ? item : { title: item };
@@ -148,6 +155,7 @@ export function parseYamlPlan(document: Document.Parsed, lines: LineCounter): re
       });
       if (below !== undefined) read(below, [...here, "tasks"], index);
     }
+    outer.delete(items);
   };
   read(list, isMapping(value) ? ["tasks"] : [], undefined);
   return tasks;

@@ -107,6 +107,16 @@ describe("kanban plan", () => {
       "tasks:\n- title: a\n- title: b\n  after: zebra\n",
       /line 4: after: There is no task "zebra"/,
     ],
+    [
+      "tasks that contain themselves",
+      "tasks: &all\n- title: a\n  tasks: [b, { title: c, tasks: *all }]\n",
+      /- line 3: a list of tasks contains itself/,
+    ],
+    [
+      "tasks nested too deeply",
+      `tasks: ${"[{ title: a, tasks: ".repeat(5_000)}`,
+      /- it is nested too deeply/,
+    ],
     ["no tasks", "tasks: []\n", /it has no tasks/],
     ["broken YAML", "tasks: [\n", /Flow sequence|flow/i],
     [

@@ -7,8 +7,10 @@ import { AppError, messageOf } from "../../../../lib/errors.ts";
 import { formatTime } from "../../../../lib/time/format-time.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { parseCount } from "../../../parse-option.ts";
+import { cutText, textWidth } from "../../../terminal/fit-text.ts";
 import { formatBytes } from "../../../terminal/format-bytes.ts";
 import { renderTable } from "../../../terminal/table.ts";
+import type { Terminal } from "../../../terminal/terminal.ts";
 import {
   type JsonOption,
   type KanbanContext,
@@ -91,7 +93,26 @@ async function listAttachments(open: OpenBoardContext, text: string, { json }: J
   if (json) return terminal.printJson(attachments);
   if (attachments.length === 0) return terminal.print(`${escapedName(task)} has no files.`);
   const header = ["NUMBER", "NAME", "SIZE", "BY", "SINCE", "WHERE"];
-  terminal.print(renderTable(header, attachments.map(cellsOf), terminal));
+  const rows = attachments.map(cellsOf);
+  terminal.print(
+    renderTable(
+      header,
+      rows.map((row) => withNameCut(row, terminal)),
+      terminal,
+    ),
+  );
+}
+
+const NAME_COLUMN = 1;
+const GAP = 2;
+const SHORTEST_NAME = 20;
+
+/** Cuts the name so that the row without the path fits the terminal. */
+function withNameCut(row: readonly string[], { columns }: Terminal): readonly string[] {
+  if (columns === undefined) return row;
+  const others = row.slice(0, -1).filter((_, column) => column !== NAME_COLUMN);
+  const taken = others.reduce((sum, cell) => sum + textWidth(cell) + GAP, 0);
+  return row.with(NAME_COLUMN, cutText(row[NAME_COLUMN] ?? "", Math.max(SHORTEST_NAME, columns - taken)));
 }
 
 function cellsOf({

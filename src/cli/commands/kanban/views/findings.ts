@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import { type BoardFinding, findBoardProblems, SEVERITIES } from "../../../../app/board-findings.ts";
 import { STATUSES } from "../../../../board/transitions.ts";
+import { formatCount } from "../../../../lib/text/format-count.ts";
 import { formatDuration } from "../../../../lib/time/format-time.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
@@ -69,7 +70,7 @@ async function listAssignees(open: OpenBoardContext, { json }: JsonOption): Prom
     renderTable(["NAME", "KIND", ...OPEN.map((status) => status.toUpperCase())], cells, terminal),
   );
   const left = OPEN.reduce((sum, status) => sum + (unassigned[status] ?? 0), 0);
-  if (left > 0) terminal.note(`${left} open tasks are unassigned.`);
+  if (left > 0) terminal.note(`${formatCount(left, "open task is", "open tasks are")} unassigned.`);
 }
 
 async function diagnose(

@@ -13,6 +13,7 @@ import { parseCount } from "../../../parse-option.ts";
 import type { JsonOption, KanbanContext, OpenBoardContext } from "../kanban-context.ts";
 import { updateBoard } from "../tasks/claims.ts";
 import { onBoard } from "../verb.ts";
+import { loadStartLimits } from "./start-limits.ts";
 import { renderTaskLines } from "./task-lines.ts";
 
 interface ListOptions extends JsonOption {
@@ -69,14 +70,21 @@ async function listAll(open: OpenBoardContext, options: ListOptions): Promise<vo
       isEmpty ? "No tasks yet. `hermes kanban create TITLE` adds one." : "No tasks match.",
     );
   }
-  terminal.print(renderTaskLines(tasks, await open.store.listDetails(tasks, open.signal), terminal));
+  terminal.print(await renderTasks(open, tasks));
+}
+
+async function renderTasks(open: OpenBoardContext, tasks: readonly Task[]): Promise<string> {
+  const details = await open.store.listDetails(tasks, open.signal);
+  return renderTaskLines(tasks, details, await loadStartLimits(open), open.context.terminal);
 }
 
 async function search(
-  { store, signal, context: { terminal } }: OpenBoardContext,
+  open: OpenBoardContext,
   words: readonly string[],
   { archived = false, json }: JsonOption & { archived?: boolean },
 ): Promise<void> {
+  const { store, signal, context } = open;
+  const { terminal } = context;
   const wanted = words
     .join(" ")
     .split(/\s+/)
@@ -89,7 +97,7 @@ async function search(
   if (json) return terminal.printJson(found);
   if (found.length === 0) return terminal.print("No tasks match these words.");
   const tasks = await Promise.all(found.map(async ({ id }) => (await store.show(id, signal)).task));
-  terminal.print(renderTaskLines(tasks, await store.listDetails(tasks, signal), terminal));
+  terminal.print(await renderTasks(open, tasks));
 }
 
 function queryOf(options: ListOptions, { app }: OpenBoardContext): ListQuery {

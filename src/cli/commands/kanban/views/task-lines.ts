@@ -2,10 +2,11 @@ import { briefError } from "../../../../board/brief-error.ts";
 import { GUARD_WORDS } from "../../../../board/dispatcher/reasons/guards.ts";
 import type { ListDetails } from "../../../../board/operations/views/list-details.ts";
 import type { Task } from "../../../../board/task.ts";
-import { formatTime } from "../../../../lib/time/format-time.ts";
+import { formatTime, isSameDay } from "../../../../lib/time/format-time.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { cutText, textWidth } from "../../../terminal/fit-text.ts";
 import type { Terminal } from "../../../terminal/terminal.ts";
+import { reachedLimit, type StartLimits } from "./start-limits.ts";
 
 const GAP = 2;
 const WIDEST_NAME = 12;
@@ -21,6 +22,7 @@ const WIDEST_IN_PIPE = 60;
 export function renderTaskLines(
   tasks: readonly Task[],
   details: ListDetails,
+  limits: StartLimits,
   { columns, colours }: Pick<Terminal, "columns" | "colours">,
   now = Date.now(),
 ): string {
@@ -31,7 +33,7 @@ export function renderTaskLines(
     ageOf(now - task.created_at),
     task.assignee ?? "-",
     oneLine(task.title),
-    reasonOf(task, details, now),
+    reasonOf(task, details, limits, now),
   ]);
   const ids = columns === undefined ? ["ID", ...tasks.map(({ id }) => id)] : [];
   const table = [header, ...rows];
@@ -63,7 +65,8 @@ export function renderTaskLines(
 /** A short reason for the status of a task; empty if the status is enough. */
 function reasonOf(
   task: Task,
-  { waitsFor, blockReasons, guarded, runningSince }: ListDetails,
+  { waitsFor, blockReasons, guarded, runningSince, running }: ListDetails,
+  limits: StartLimits,
   now: number,
 ): string {
   const { id, status } = task;
@@ -87,7 +90,7 @@ function reasonOf(
     if (guard !== undefined)
       return `until ${briefTime(guard.until, now)}: ${GUARD_WORDS[guard.reason as keyof typeof GUARD_WORDS] ?? ""}`;
     if (task.not_before !== null && task.not_before > now) return describeRetry(task.not_before, now);
-    return task.assignee === null ? "unassigned" : "";
+    return task.assignee === null ? "unassigned" : reachedLimit(task.assignee, limits, running);
   }
   return oneLine(task.result ?? "");
 }
@@ -97,10 +100,11 @@ function describeRetry(time: number, now: number): string {
   return time - now < 3_600_000 ? `retry in ${ageOf(time - now)}` : `retry at ${briefTime(time, now)}`;
 }
 
-/** The time of day if it is less than a day away, else the date. */
+/** The time of day if it is today; with the date if it is less than a day away, else the date alone. */
 function briefTime(time: number, now: number): string {
   const [day = "", clock = ""] = formatTime(time).split(" ");
-  return time - now < 86_400_000 ? clock : day;
+  if (isSameDay(time, now)) return clock;
+  return time - now < 86_400_000 ? `${day} ${clock}` : day;
 }
 
 function oneLine(text: string): string {
