@@ -94,7 +94,7 @@ export async function measureCompletions(databaseUrl: string): Promise<Measureme
       const { value } = await from.forDispatcher.read(() => only<{ value: number }>(RUNNING), neverAborted);
       if (value >= CAP) return;
       const wanted = Array.from({ length: count }, () => `t_${++last}`);
-      const request = { from: "ready", leaseMs: 3_600_000, hostId: "bench", wanted, caps } as const;
+      const request = { from: "ready", leaseMs: 3_600_000, hostId: "bench", taskIds: wanted, caps } as const;
       const { claimed } = await from.as({ kind: "system", name: "bench" }).claim(request, neverAborted);
       running.push(...claimed.map(({ task }) => task.id));
     };

@@ -75,8 +75,8 @@ async function claimsInSqlite(root: string): Promise<readonly Measurement[]> {
   let last = 0;
   const ours = (batch: number, caps: typeof CAPS | undefined) => async () => {
     for (let n = 0; n < CLAIMS / batch; n++) {
-      const wanted = Array.from({ length: batch }, () => `t_ready${++last}`);
-      const { claimed } = await system.claim({ ...CLAIM, wanted, ...(caps && { caps }) }, neverAborted);
+      const taskIds = Array.from({ length: batch }, () => `t_ready${++last}`);
+      const { claimed } = await system.claim({ ...CLAIM, taskIds, ...(caps && { caps }) }, neverAborted);
       if (claimed.length !== batch) throw new Error(`claimed ${claimed.length} of ${batch}`);
     }
   };
@@ -129,8 +129,8 @@ async function claimsInPostgres(): Promise<readonly Measurement[]> {
         stores.map(async (store) => {
           const system = store.as({ kind: "system", name: "bench" });
           for (let left = CLAIMS_EACH; left > 0; ) {
-            const wanted = Array.from({ length: Math.min(BATCH, left) }, () => `t_${++last}`);
-            const { claimed } = await system.claim({ ...CLAIM, wanted, caps: CAPS }, neverAborted);
+            const taskIds = Array.from({ length: Math.min(BATCH, left) }, () => `t_${++last}`);
+            const { claimed } = await system.claim({ ...CLAIM, taskIds, caps: CAPS }, neverAborted);
             left -= claimed.length;
             seen.push(...claimed.map(({ task }) => task.id));
           }

@@ -63,7 +63,7 @@ function runPassOnce(board: DispatchBoard, dryRun = false) {
       isDead: async () => false,
       clock: systemClock,
       random: Math.random,
-      max: 0,
+      maxStarts: 0,
       dryRun,
     },
     neverAborted,

@@ -11,7 +11,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   // Shows the turns of a session; the pages of sessions and of the chat share it.
   transcript: ["words", "components", "data"],
   pages: ["words", "components", "data", "shell", "transcript"],
-  "main.tsx": ["app.tsx"],
+  "main.tsx": ["app.tsx", "words"],
   "app.tsx": ["words", "components", "data", "shell", "transcript", "pages"],
 };
 const CONTRACT = "../../src/api/contract/";

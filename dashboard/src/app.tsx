@@ -9,15 +9,18 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { createContext, lazy, StrictMode, Suspense, useContext, useEffect, useRef, useState } from "react";
-import { FailureNote } from "./components/note.tsx";
-import { ToastProvider } from "./components/toast.tsx";
+import { FailureNote } from "./components/layout/note.tsx";
+import { ToastProvider } from "./components/layout/toast.tsx";
 import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
 import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";
+import { readLogSearch } from "./pages/logs/log-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
+import { readSettingsSearch } from "./pages/settings/settings-search.ts";
 import frame from "./shell/frame.module.css";
 import { KeyProvider } from "./shell/keys.tsx";
 import { takeLinkCode } from "./shell/link-code.ts";
+import { takeProviderProblem } from "./shell/provider-problem.ts";
 import { Shell } from "./shell/shell.tsx";
 import { readSessionFilter, type SessionFilter } from "./transcript/session-filter.ts";
 import { words } from "./words/words.ts";
@@ -65,6 +68,16 @@ const chatRoute = createRoute({
   path: "/chat/$session",
   component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "Chat"),
 });
+const settingsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/settings",
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import("./pages/settings/settings-page.tsx"), "SettingsPage"),
+});
+
+/** The page of the settings reads the section from the address itself. */
+const settingsSectionRoute = createRoute({ getParentRoute: () => settingsRoute, path: "$section" });
+
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -86,6 +99,21 @@ const boardRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/board/board-page.tsx"), "BoardPage"),
 });
 
+const logsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/logs",
+  // Typed without its own fields, because links of other pages keep the search that is there.
+  validateSearch: (search: Record<string, unknown>): RootSearch => readLogSearch(search) as object,
+  component: lazyRouteComponent(() => import("./pages/logs/logs-page.tsx"), "LogsPage"),
+});
+const healthRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/health",
+  validateSearch: (search: Record<string, unknown>): { readonly tab?: "audit" | undefined } =>
+    search["tab"] === "audit" ? { tab: "audit" } : {},
+  component: lazyRouteComponent(() => import("./pages/health/health-page.tsx"), "HealthPage"),
+});
+
 const createAppRouter = () =>
   createRouter({
     routeTree: rootRoute.addChildren([
@@ -95,6 +123,9 @@ const createAppRouter = () =>
       sessionsRoute.addChildren([sessionRoute]),
       newChatRoute,
       chatRoute,
+      settingsRoute.addChildren([settingsSectionRoute]),
+      logsRoute,
+      healthRoute,
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,
@@ -110,16 +141,16 @@ declare module "@tanstack/react-router" {
 
 /** The whole app. */
 export function App() {
-  const [code] = useState(takeLinkCode);
+  const [arrival] = useState(() => ({ code: takeLinkCode(), providerProblem: takeProviderProblem() }));
   const [router] = useState(createAppRouter);
   return (
     <StrictMode>
       <AppDataProvider>
         <KeyProvider>
           <ToastProvider>
-            <LinkCode value={code}>
+            <Arrival value={arrival}>
               <RouterProvider router={router} />
-            </LinkCode>
+            </Arrival>
           </ToastProvider>
         </KeyProvider>
       </AppDataProvider>
@@ -127,12 +158,16 @@ export function App() {
   );
 }
 
-const LinkCode = createContext<string | undefined>(undefined);
+/** What the address said when the app was opened. */
+const Arrival = createContext<{
+  readonly code?: string | undefined;
+  readonly providerProblem?: string | undefined;
+}>({});
 
 /** Shows the page, or the sign-in if it is needed. */
 function Root() {
   const { api, live, signedOut, onSignedIn } = useAppData();
-  const code = useContext(LinkCode);
+  const arrival = useContext(Arrival);
   const me = useQuery(meQuery(api));
   const isSignedIn = me.data?.signedIn === true;
   useEffect(() => {
@@ -151,7 +186,12 @@ function Root() {
     return (
       <main className={frame.page}>
         <Suspense>
-          <SignIn ways={me.data.ways} code={code} onSignedIn={() => void me.refetch()} />
+          <SignIn
+            ways={me.data.ways}
+            provider={me.data.provider}
+            {...arrival}
+            onSignedIn={() => void me.refetch()}
+          />
         </Suspense>
       </main>
     );
@@ -181,6 +221,7 @@ function SignInOverlay({ onSignedIn }: { onSignedIn(): void }) {
         {ways.data && (
           <SignIn
             ways={ways.data.signedIn ? [] : ways.data.ways}
+            provider={ways.data.signedIn ? undefined : ways.data.provider}
             code={undefined}
             over
             onSignedIn={onSignedIn}

@@ -34,6 +34,9 @@ export class ApiError extends Error {
 /** The status of known failures; every other one is 500. */
 const STATUS: Partial<Record<ErrorCode, ContentfulStatusCode>> = {
   "usage-wrong": 400,
+  "config-invalid": 400,
+  "config-key-unknown": 404,
+  "setting-fixed": 409,
   "session-not-found": 404,
   "message-not-found": 404,
   "turn-not-found": 404,

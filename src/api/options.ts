@@ -97,6 +97,33 @@ export const dashboardOptions = z.strictObject({
         }),
     })
     .prefault({}),
+  oidc: z
+    .strictObject({
+      issuer: z
+        .union([z.literal(""), z.url({ protocol: /^https?$/ })])
+        .default("")
+        .refine(isPrivateUrl, "must begin with https://, except on this machine")
+        .meta({
+          description: "Address of an OpenID Connect provider that signs people in; links are off then",
+        }),
+      client_id: z.string().trim().default("").meta({
+        description: "Name of this dashboard at the provider",
+      }),
+      client_secret: z.string().default("").meta({
+        description: "Secret of this dashboard at the provider; empty for a public client",
+        secret: true,
+      }),
+      allowed_users: z.array(z.string().trim().min(1)).default([]).meta({
+        description:
+          "Who may sign in: verified e-mail addresses or subjects of the provider; `*` means everybody whom it signs in",
+      }),
+    })
+    .refine(
+      ({ issuer, client_id, allowed_users }) =>
+        issuer === "" || (client_id !== "" && allowed_users.length > 0),
+      "needs client_id and allowed_users",
+    )
+    .prefault({}),
   insecure: z.boolean().default(false).meta({
     description: "Whether everybody who reaches the dashboard may read everything in it, without signing in",
   }),
@@ -106,6 +133,13 @@ export const dashboardOptions = z.strictObject({
 });
 
 export type DashboardOptions = z.infer<typeof dashboardOptions>;
+export type OidcOptions = DashboardOptions["oidc"];
+
+/** Plain HTTP is allowed only within this machine. */
+function isPrivateUrl(url: string): boolean {
+  if (!url.startsWith("http:")) return true;
+  return URL.canParse(url) && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
+}
 
 /** A proxy that removes the path must not leave one that begins with it. */
 function isOwnPath(url: string): boolean {

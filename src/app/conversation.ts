@@ -120,7 +120,7 @@ export async function openAppConversation(
     | "task"
     | "askingTask"
     | "choice"
-    | "earlier"
+    | "earlierExchanges"
     | "model"
     | "surface"
     | "reasoningEffort"

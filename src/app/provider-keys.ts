@@ -2,7 +2,13 @@ import { AppError } from "../lib/errors.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { findCooldown } from "../providers/pool/cooldown.ts";
 import { createKeyStates, type KeyState, type KeyStates } from "../providers/pool/key-states.ts";
-import { findPoolKeys, fingerprintOf, type PoolKey } from "../providers/pool/pool-key.ts";
+import {
+  findPoolKeys,
+  fingerprintOf,
+  MAX_KEYS,
+  numberedVariable,
+  type PoolKey,
+} from "../providers/pool/pool-key.ts";
 import type { ModelFailure } from "../providers/provider.ts";
 import {
   type ReadVariable,
@@ -47,6 +53,17 @@ export function requireKeyVariables(
       ? "Store the key for model.base_url with `hermes config set model.api_key`."
       : `Name the variable of its key: \`hermes config set providers.${provider}.key_env NAME\`.`;
   throw new AppError("key-not-found", `The provider ${provider} has no variable for a key.`, { hint });
+}
+
+/** The first of a provider's numbered variables that is not set. Throws if all are set. */
+export function requireFreeVariable(name: string, isSet: (name: string) => boolean): string {
+  for (let number = 1; number <= MAX_KEYS; number++) {
+    const candidate = numberedVariable(name, number);
+    if (!isSet(candidate)) return candidate;
+  }
+  throw new AppError("key-exists", `All ${MAX_KEYS} variables from ${name} on are in use.`, {
+    hint: "Remove a key first: `hermes auth remove`.",
+  });
 }
 
 /** The keys of one provider, or of all. */
@@ -130,7 +147,8 @@ function requireRoute(
   }
 }
 
-function keyVariablesOf(provider: string, providers: RouteSettings["providers"]): readonly string[] {
+/** The variables that may contain the keys of a provider. */
+export function keyVariablesOf(provider: string, providers: RouteSettings["providers"]): readonly string[] {
   const named = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   if (named?.key_env !== undefined) return [named.key_env];
   return Object.hasOwn(PROVIDER_PROFILES, provider)

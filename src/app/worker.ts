@@ -55,10 +55,15 @@ export async function workOrder(
   const folders = boardFolders(board.root, board.slug);
   const readable = { folder: folders.attachments, taskIds: [run.taskId, ...shown.parents] };
   const workerEnvironment = createWorkerEnvironment(app.resolved.config.terminal, run, cwd, readable);
-  if (workerEnvironment.filesOf !== undefined)
+  if (workerEnvironment.attachmentFolderOf !== undefined)
     for (const id of readable.taskIds) await ensurePrivateFolder(join(readable.folder, folderNameOf(id)));
   const sharedLimitBytes = sharedAttachmentLimit(app, board);
-  const attachments = { ...folders, now: Date.now, seenAs: workerEnvironment.filesOf, sharedLimitBytes };
+  const attachments = {
+    ...folders,
+    now: Date.now,
+    folderForWorker: workerEnvironment.attachmentFolderOf,
+    sharedLimitBytes,
+  };
   const earlier = findRunToResume(shown, run.runId);
   const redactor = createRedactor({ secrets: app.resolved.secrets });
   await using environments = await openAppEnvironments(notify, signal);
@@ -67,7 +72,7 @@ export async function workOrder(
     store,
     caller,
     attachments,
-    workspace: { path: cwd, seenAs: workerEnvironment.seenAs },
+    workspace: { path: cwd, pathForWorker: workerEnvironment.workspacePath },
     requireStartable: (task) => requireStartable({ app, store }, task, signal),
     redact: (text) => redactor.redact(text),
   });
@@ -81,7 +86,7 @@ export async function workOrder(
         environment: {
           ...createEnvironmentFacts(app, { cwd, reporter }),
           options: workerEnvironment.options,
-          lent: workerEnvironment.lent,
+          temporaryFiles: workerEnvironment.temporaryFiles,
         },
         choice: { resume },
         model: { model: options.model },
@@ -92,7 +97,7 @@ export async function workOrder(
           takesNotes: true, // comments on the task
           haltsLoops: true,
           showsText: false,
-          whenAsked: "ask",
+          whenApprovalNeeded: "ask",
           titledBy: "nobody", // the task has a title
           tools,
         },
@@ -102,7 +107,7 @@ export async function workOrder(
   await using conversation = await openResumed(open, earlier?.session_id ?? undefined);
   const workerContext = await store.context(run.taskId, signal);
   const text = renderFirstMessage(options.query ?? "", workerContext, {
-    workspace: workerEnvironment.seenAs ?? cwd,
+    workspace: workerEnvironment.workspacePath ?? cwd,
     files: await locateAttachments({ store, folders: attachments }, attachmentsIn(workerContext), signal),
     resumed: conversation.isResumed ? earlier : undefined,
   });
@@ -123,9 +128,9 @@ export async function workOrder(
       conversation,
       message: { role: "user", parts: [{ type: "text", text }, ...images] },
       limits: turnLimits(app, options),
-      nudges: app.resolved.variable("HERMES_KANBAN_STOP_NUDGE") === "0" ? 0 : NUDGES,
+      maxReminders: app.resolved.variable("HERMES_KANBAN_STOP_NUDGE") === "0" ? 0 : NUDGES,
       seenComment: Math.max(0, ...workerContext.comments.map(({ id }) => id)),
-      show: (event) => view.show(event),
+      logEvent: (event) => view.show(event),
     },
     signal,
   );

@@ -12,7 +12,12 @@ import { type BoardLocation, type OpenBoard, type OpenBoardOptions, openBoard } 
 import { diagnose } from "./operations/boards/diagnose.ts";
 import { checkContent } from "./operations/boards/maintain-board.ts";
 import { loadProfileWork } from "./operations/boards/profile-names.ts";
-import { exportLines, type ImportedContent, importLines } from "./operations/boards/transfer.ts";
+import {
+  exportLines,
+  type ImportedContent,
+  importLines,
+  requireEmpty,
+} from "./operations/boards/transfer.ts";
 import { listAttachments, loadAttachmentPart } from "./operations/records/attachments.ts";
 import { listExpiredRuns } from "./operations/runs/end-run.ts";
 import {
@@ -40,7 +45,7 @@ export interface ExportOptions {
   /** For other users and hosts: omits data that is only valid on this host. */
   readonly portable?: boolean;
   /** Awaited between pages, so that written lines do not accumulate in memory. */
-  readonly drained?: () => Promise<void>;
+  readonly betweenPages?: () => Promise<void>;
 }
 
 export interface ImportSource {
@@ -79,6 +84,7 @@ export class BoardStore implements AsyncDisposable {
   readonly findRun = this.#read(findRun);
   readonly findRunOfSession = this.#read(findRunOfSession);
   readonly board = this.#read(loadBoard);
+  readonly requireEmpty = this.#read(requireEmpty);
   readonly stats = this.#read(loadBoardStats);
   readonly countByAssignee = this.#read(countByAssignee);
   readonly recentDispatchers = this.#read(recentDispatchers);
@@ -121,11 +127,11 @@ export class BoardStore implements AsyncDisposable {
 
   /** Passes the whole board to `write` as lines, read from one snapshot. */
   export(
-    { drained, ...options }: ExportOptions,
+    { betweenPages, ...options }: ExportOptions,
     write: (line: string) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    return this.#database.read(() => exportLines(options, write), signal, drained);
+    return this.#database.read(() => exportLines(options, write), signal, betweenPages);
   }
 
   /** Imports the lines of `export` into this empty board in one transaction; returns the number of rows. */

@@ -17,7 +17,7 @@ export interface BoardLocation {
   /** Whether to create a missing board; the default board is always created. */
   readonly create?: boolean;
   /** The temporary path or schema in which a board is filled before it gets its slug. */
-  readonly staged?: string;
+  readonly stagingName?: string;
 }
 
 export interface OpenBoardOptions {
@@ -49,16 +49,16 @@ export async function openBoard(
 }
 
 async function openDatabase(
-  { root, databaseUrl, slug, create = false, staged }: BoardLocation,
+  { root, databaseUrl, slug, create = false, stagingName }: BoardLocation,
   { clock = systemClock, ...options }: OpenBoardOptions,
   signal: AbortSignal,
 ): Promise<BoardDatabase> {
   const mayCreate = create || slug === DEFAULT_BOARD;
   if (databaseUrl !== "") {
-    const schema = staged ?? boardSchemaName(slug);
+    const schema = stagingName ?? boardSchemaName(slug);
     return openPostgresBoard({ url: databaseUrl, schema, create: mayCreate, ...options }, signal);
   }
-  const path = staged ?? boardPath(root, slug);
+  const path = stagingName ?? boardPath(root, slug);
   if (!mayCreate) await requireFile(path, slug);
   return openSqliteBoard({ path, clock, ...options }, signal);
 }

@@ -9,8 +9,11 @@ import { readLastEventNumber } from "./dispatcher/transactions/read-last-event-n
 import type { BoardLocation } from "./open-board.ts";
 
 const POLL_MS = 1_000;
-/** SQLite writes the write-ahead log before the commit becomes visible, so poll again with these delays after a file change. */
-const SETTLING_MS = [2, 10, 50, 250, 1_000];
+/**
+ * SQLite writes the write-ahead log before the commit becomes visible, on a busy disk seconds before. So poll again with these
+ * delays after a file change.
+ */
+const SETTLING_MS = [2, 10, 50, 250, 1_000, 4_000, 16_000];
 
 /** Reports when any process has written an event to a board. */
 export interface BoardWatch extends Disposable {

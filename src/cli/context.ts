@@ -5,6 +5,7 @@ import type { Reporter } from "../environments/environment-request.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { FirstFrame } from "./chat/window/first-frame.ts";
 import type { GlobalFlags } from "./global-flags.ts";
+import { withProfileFlag } from "./profile-flag.ts";
 import type { Terminal, TerminalStreams } from "./terminal/terminal.ts";
 
 /** The option of every command that prints data. */
@@ -50,7 +51,7 @@ export function createContext(
   let log: Promise<Log & Disposable> | undefined;
   let exitCode = 0;
   const choice = { profile: flags.profile, settings: flags.settings, variables, userHome };
-  const notify = (text: string): void => terminal.note(`hermes: ${text}`);
+  const notify = (text: string): void => terminal.note(`hermes: ${withProfileFlag(text, flags.profile)}`);
   const openLog = async (): Promise<Log & Disposable> => {
     const { openApp, openAppLog } = await import("../app/app.ts");
     return openAppLog(await openApp(choice), "cli");

@@ -4,6 +4,7 @@ import { AppError, type ErrorCode, EXIT_CODES, messageOf } from "../lib/errors.t
 import type { FirstFrame } from "./chat/window/first-frame.ts";
 import { type CommandContext, createContext } from "./context.ts";
 import { takeGlobalFlags } from "./global-flags.ts";
+import { withProfileFlag } from "./profile-flag.ts";
 import { createTerminal, type Terminal, type TerminalStreams } from "./terminal/terminal.ts";
 
 /** The signals that stop a command, with the error that each becomes. */
@@ -28,6 +29,8 @@ export async function runCli(
   const { signal } = interruption;
   setMaxListeners(0, signal); // every pending operation listens to it
   let lostOutput: AppError | undefined;
+  let profile: string | undefined;
+  const report = (error: unknown): number => reportError(error, terminal, wantsJson(argv), profile);
   streams.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (signal.aborted) return;
     lostOutput = lossOfOutput(error);
@@ -51,6 +54,7 @@ export async function runCli(
   });
   try {
     const flags = await takeGlobalFlags(argv);
+    profile = flags.profile;
     await using context = createContext(flags, terminal, streams, firstFrame, signal);
     await runCommand(context).catch(async (error: unknown) => {
       await recordBug(error, context);
@@ -58,7 +62,7 @@ export async function runCli(
     });
     await flushOutput(streams.stdout);
     if (lostOutput !== undefined) {
-      const code = reportError(lostOutput, terminal, wantsJson(argv));
+      const code = report(lostOutput);
       // `sandbox exec` sets its own exit code for failures of Hermes.
       const isOwn = ![0, EXIT_CODES.interrupted].includes(context.exitCode);
       return lostOutput.code === "output-unwritable" && isOwn ? context.exitCode : code;
@@ -68,11 +72,7 @@ export async function runCli(
     return wasStopped ? reasonOf(signal).exitCode : context.exitCode;
   } catch (error) {
     firstFrame?.close();
-    return reportError(
-      signal.aborted && !reportsAbort(error, signal) ? signal.reason : error,
-      terminal,
-      wantsJson(argv),
-    );
+    return report(signal.aborted && !reportsAbort(error, signal) ? signal.reason : error);
   } finally {
     for (const { name, handle } of handlers) streams.off(name, handle);
   }
@@ -166,12 +166,20 @@ function wantsJson(argv: readonly string[]): boolean {
   return /(?:^| )--(?:json|output-format[= ](?:json|events))(?: |$)/.test(argv.join(" "));
 }
 
-function reportError(error: unknown, terminal: Terminal, asJson: boolean): number {
+function reportError(
+  error: unknown,
+  terminal: Terminal,
+  asJson: boolean,
+  profile: string | undefined,
+): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has printed the help
   const known = error instanceof AppError ? error : undefined;
   if (known?.code === "reader-gone") return known.exitCode;
   const message = known ? known.message : `Unexpected error in Hermes: ${messageOf(error)}`;
-  const hint = known?.hint ?? "Run the command again. If the error persists, report it with the lines below.";
+  const hint = withProfileFlag(
+    known?.hint ?? "Run the command again. If the error persists, report it with the lines below.",
+    profile,
+  );
   if (asJson) terminal.note(JSON.stringify({ error: { code: known?.code ?? "internal", message, hint } }));
   else terminal.note(`hermes: ${message}${hint === "" ? "" : `\n  ${hint}`}`);
   if (!known && error instanceof Error && !asJson) terminal.note(error.stack ?? "");

@@ -10,6 +10,8 @@ export interface KeyFacts {
   /** The variable, if it does not follow from the path. */
   readonly env: string | undefined;
   readonly type: KeyType;
+  /** Whether it is a list of texts. */
+  readonly isTextList: boolean;
   readonly nullable: boolean;
   readonly values: readonly string[] | undefined;
   readonly default: unknown;
@@ -38,6 +40,8 @@ function describeKey(schema: z.ZodType, path: readonly string[]): KeyFacts {
     path,
     env: meta.env,
     type: typeOf(value),
+    isTextList:
+      value instanceof z.ZodArray && unwrapSchema(value.element as z.ZodType) instanceof z.ZodString,
     nullable: schema.safeParse(null).success,
     values: value instanceof z.ZodEnum ? value.options.map(String) : undefined,
     default: schema.parse(undefined),

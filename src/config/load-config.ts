@@ -10,7 +10,7 @@ import {
   type ResolvedConfig,
   SHARED_KEYS,
 } from "./resolved-config.ts";
-import { formatProblem, isIgnored, type Problem, unreadable } from "./setting-problem.ts";
+import { formatProblem, isIgnored, type Problem, unreadableProblem } from "./setting-problem.ts";
 import { UNIMPLEMENTED_SETTINGS } from "./unimplemented-settings.ts";
 
 /** The files of a profile that contain settings. */
@@ -47,7 +47,7 @@ export async function loadConfig(
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const message = error.message.replace(`Cannot read ${path}`, "cannot be read").replace(/\.$/, "");
-      problems.push(unreadable(path, message, error.hint));
+      problems.push(unreadableProblem(path, message, error.hint));
       return undefined;
     }
   };
@@ -55,7 +55,7 @@ export async function loadConfig(
   const dotEnv = parseEnvFile((await readOrReport(envPath)) ?? "");
   for (const line of dotEnv.badLines) {
     const message = "the line is not NAME=value, a comment or empty";
-    problems.push(unreadable(`${envPath}:${line}`, message, "Write NAME=value, and close any quote."));
+    problems.push(unreadableProblem(`${envPath}:${line}`, message, "Write NAME=value, and close any quote."));
   }
   const keys = configKeys();
   const rootYaml = root && (await readOrReport(root.configPath));

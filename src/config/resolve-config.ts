@@ -72,7 +72,8 @@ function flagValue(key: ConfigKey, text: string, schemaOf: SchemaOf): LayerValue
   return { ...source, ...textValue(key, text, schemaOf) };
 }
 
-function textValue(key: ConfigKey, text: string, schemaOf: SchemaOf): ParsedText {
+/** Parses and validates the text of a variable, a flag or a field; a problem is a phrase such as "expected a number, not …". */
+export function textValue(key: ConfigKey, text: string, schemaOf: SchemaOf): ParsedText {
   const parsed = parseSettingText(key, text);
   if ("problem" in parsed) return { problem: describe(key, parsed.problem, text) };
   return check(key, schemaOf(key), parsed.value, text);

@@ -22,11 +22,16 @@ export function formatProblem({ where, key, message }: Problem): string {
 }
 
 /** A file or line that cannot be read. */
-export function unreadable(where: string, message: string, hint: string): Problem {
+export function unreadableProblem(where: string, message: string, hint: string): Problem {
   return { kind: "unreadable", key: undefined, where, message, hint, used: true };
 }
 
 /** A key or variable that this version does not know. */
-export function unknownName(key: string | undefined, where: string, message: string, hint: string): Problem {
+export function unknownNameProblem(
+  key: string | undefined,
+  where: string,
+  message: string,
+  hint: string,
+): Problem {
   return { kind: "unknown-key", key, where, message, hint, used: false };
 }

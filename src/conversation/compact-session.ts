@@ -86,14 +86,14 @@ export async function compactSession(
   const facts = { sessionId, tokens, windowTokens, ...counts };
   if (request.isPreview) return { ...facts, done: undefined };
   let done: AgentEventOf<"compaction"> | undefined;
-  for await (const event of compactHistory(order, parts, AbortSignal.any([signal, turn.lost]))) {
-    await turn.record(event, turn.lost);
+  for await (const event of compactHistory(order, parts, AbortSignal.any([signal, turn.lostSignal]))) {
+    await turn.record(event, turn.lostSignal);
     request.onEvent(event);
     if (event.type === "compaction") done = event;
     if (event.type === "compaction-failed")
       throw new AppError("compaction-failed", event.message, { hint: event.hint });
   }
   signal.throwIfAborted();
-  turn.lost.throwIfAborted();
+  turn.lostSignal.throwIfAborted();
   return { ...facts, done };
 }

@@ -32,7 +32,7 @@ export interface Surface {
   /** Whether the answer is shown while it streams, so that a failed request cannot be restarted unnoticed. */
   readonly showsText: boolean;
   readonly toolsets?: readonly string[] | undefined;
-  readonly whenAsked: PolicyRequest["surface"]["whenAsked"];
+  readonly whenApprovalNeeded: PolicyRequest["surface"]["whenApprovalNeeded"];
   /** Where a person chats, a model writes the title; elsewhere it is cut from the first message. */
   readonly titledBy: "model" | "message" | "nobody";
   /** How files reach the people of the conversation; absent where they cannot. */
@@ -74,7 +74,7 @@ export interface ConversationRequest {
   readonly task?: string | undefined;
   readonly choice: SessionChoice;
   /** What a new session starts with: exchanges that took place elsewhere. */
-  readonly earlier?: readonly Exchange[] | undefined;
+  readonly earlierExchanges?: readonly Exchange[] | undefined;
   readonly model: RouteRequest;
   /** Settings given for this run only; these also apply to a resumed session. */
   readonly overrides: RunOverrides;

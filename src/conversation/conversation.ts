@@ -31,7 +31,7 @@ export interface ConversationParts {
   /** False for a new session, which is stored together with its first message. */
   readonly isStored: boolean;
   /** What a new session starts with: exchanges that took place elsewhere. */
-  readonly earlier: readonly Exchange[];
+  readonly earlierExchanges: readonly Exchange[];
   readonly identity: ProcessIdentity;
   readonly model: FailoverModel;
   /** Stored with the session once this model has answered; undefined if the session already has this model. */
@@ -52,7 +52,7 @@ export interface ConversationParts {
   /** The state of the session's shell in its stored form; undefined until a command has run. */
   saveShell(): string | undefined;
   /** Returns the requests that tools have made since the previous call, and clears them. */
-  takeSpent: Turn["takeSpent"];
+  takeAuxiliaryRequests: Turn["takeSpent"];
   /** Called after a request was sent, so that other work can be done while the model thinks. */
   onRequestSent(): void;
   readonly untrusted: UntrustedSources;
@@ -73,7 +73,7 @@ export interface Conversation {
    * crash left a turn open, storing the new message closes that turn, and the model learns which calls did not finish.
    * A caller that chooses the id of the turn can find out after a crash whether the turn was stored.
    */
-  say(
+  runTurn(
     message: UserMessage,
     limits: TurnLimits,
     signal: AbortSignal,
@@ -101,7 +101,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   let hasAnswered = false;
   let storedShell: string | undefined;
 
-  async function* say(
+  async function* answerMessage(
     message: UserMessage,
     requested: TurnLimits,
     signal: AbortSignal,
@@ -118,12 +118,13 @@ export function createConversation(parts: ConversationParts): Conversation {
       identity,
       signal,
     );
-    if (!isStored && parts.earlier.length > 0) {
-      for (const event of eventsOf(parts.earlier, session)) await turn.record(event, turn.lost);
+    if (!isStored && parts.earlierExchanges.length > 0) {
+      for (const event of eventsOf(parts.earlierExchanges, session))
+        await turn.record(event, turn.lostSignal);
       isStored = true;
     }
     const turnEnd = new AbortController();
-    const stop = AbortSignal.any([signal, turn.lost, turnEnd.signal]);
+    const stop = AbortSignal.any([signal, turn.lostSignal, turnEnd.signal]);
     setMaxListeners(0, stop); // every request and call of the turn adds a listener
     // Another process may have continued the session since it was last loaded.
     const loaded = isStored ? store.loadSession(session.id) : undefined;
@@ -171,7 +172,7 @@ export function createConversation(parts: ConversationParts): Conversation {
         endsUnanswered: parts.endsUnanswered,
         clock,
         takeSteers: () => [...facts.splice(0), ...steers.splice(0)],
-        takeSpent: parts.takeSpent,
+        takeSpent: parts.takeAuxiliaryRequests,
       },
       stop,
     );
@@ -180,7 +181,7 @@ export function createConversation(parts: ConversationParts): Conversation {
         const event = withSources(next);
         // Committing ignores `stop`, so that a stopped turn still gets its turn-end event.
         if (event.type === "tool-end") await keepShell(turn);
-        await turn.record(event, turn.lost);
+        await turn.record(event, turn.lostSignal);
         if (event.type === "assistant") await keepModel(turn, event);
         if (event.type === "request-sent") parts.onRequestSent();
         isStored = true;
@@ -212,7 +213,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   async function keepShell(turn: SessionTurn): Promise<void> {
     const shell = parts.saveShell();
     if (shell === undefined || shell === storedShell) return;
-    await turn.keepShell(shell, turn.lost);
+    await turn.keepShell(shell, turn.lostSignal);
     storedShell = shell;
   }
 
@@ -220,7 +221,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   async function keepModel(turn: SessionTurn, answer: AgentEventOf<"assistant">): Promise<void> {
     if (newModel === undefined || !hasAnswered) return;
     if (answer.provider !== newModel.provider || answer.model !== newModel.model) return;
-    await turn.keepModel(newModel, turn.lost);
+    await turn.keepModel(newModel, turn.lostSignal);
     newModel = undefined;
   }
 
@@ -242,7 +243,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   return {
     sessionId: session.id,
     failure: () => failure,
-    say,
+    runTurn: answerMessage,
     undoLastTurn,
     steer: (text) => void steers.push(text),
     takeUnseenSteers: () => steers.splice(0),

@@ -82,7 +82,7 @@ async function openTestHome(baseUrl: string, apiMode: Exclude<ApiMode, "scripted
       takesNotes: false,
       haltsLoops: false,
       showsText: true,
-      whenAsked: "deny",
+      whenApprovalNeeded: "deny",
       titledBy: "message",
     },
     policy: { mode: "manual", isYolo: false, isPlanning: false },
@@ -139,7 +139,7 @@ test.each([
       session = conversation.sessionId;
       for (const until = turn + scale.turns / 4; turn < until; turn++) {
         if (turn % 8 === 0) conversation.steer("a note");
-        for await (const event of conversation.say(say(`<turn ${turn}>`), NO_LIMITS, neverAborted)) {
+        for await (const event of conversation.runTurn(say(`<turn ${turn}>`), NO_LIMITS, neverAborted)) {
           if (event.type === "request-sent") prefixes.push(event.prefix);
           if (event.type === "cache-broken") broken.push(event);
           if (event.type === "turn-end")
@@ -176,7 +176,7 @@ test.each([
     await using conversation = await openConversation(testHome.request(undefined), neverAborted);
     const runTurn = async (word: string) => {
       let result = "";
-      for await (const event of conversation.say(say(word), NO_LIMITS, neverAborted))
+      for await (const event of conversation.runTurn(say(word), NO_LIMITS, neverAborted))
         if (event.type === "tool-end") result = event.text;
       return [...result.matchAll(/<([^>]*)>/g)].map(([, text = ""]) => text);
     };
@@ -202,12 +202,12 @@ test("D5: in a chat the model writes the title after the first answer, once, and
   const request = testHome.request(undefined);
   const chat = { ...request, surface: { ...request.surface, titledBy: "model" as const } };
   await using conversation = await openConversation(chat, neverAborted);
-  for await (const _ of conversation.say(say("hello there"), NO_LIMITS, neverAborted));
+  for await (const _ of conversation.runTurn(say("hello there"), NO_LIMITS, neverAborted));
   using store = await openSessionStore(request.sessionsPath, {}, neverAborted);
   const title = () => store.list.find(conversation.sessionId)?.title;
   await expect.poll(title).toBe("Greeting between Friends");
   expect(store.usage.ofSession(conversation.sessionId)).toMatchObject({ requests: 2, inputTokens: 9 });
-  for await (const _ of conversation.say(say("hello there again"), NO_LIMITS, neverAborted));
+  for await (const _ of conversation.runTurn(say("hello there again"), NO_LIMITS, neverAborted));
   expect(server.requests.map(({ body }) => body.messages.length)).toEqual([2, 2, 4]);
 });
 
@@ -235,7 +235,7 @@ test("K6: the results and errors of the tools that a surface adds are masked lik
   const withTools = { ...request, surface: { ...request.surface, tools } };
   await using conversation = await openConversation(withTools, neverAborted);
   const events: AgentEvent[] = [];
-  for await (const event of conversation.say(say("hello"), NO_LIMITS, neverAborted)) events.push(event);
+  for await (const event of conversation.runTurn(say("hello"), NO_LIMITS, neverAborted)) events.push(event);
   expect(server.requests).toHaveLength(2);
   expect(JSON.stringify([events, server.requests.map(({ body }) => body)])).not.toContain(secret);
   expect(events.flatMap((event) => (event.type === "tool-end" ? [event.text] : []))).toEqual([

@@ -58,11 +58,11 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
   };
   readonly isResumed: boolean;
   /** What is stored about a resumed session. */
-  readonly stored: SessionSummary | undefined;
+  readonly storedSession: SessionSummary | undefined;
   /** The calls without a result if a crash has cut off the last turn; undefined if that turn has ended or still runs. */
   readonly cutOff: readonly PendingCall[] | undefined;
   /** The messages from before this process that no summary has replaced. */
-  readonly past: readonly Message[];
+  readonly pastMessages: readonly Message[];
   readonly pastTotals: PastTotals;
   /** Questions to a person. */
   readonly approvals: ApprovalQueue;
@@ -95,7 +95,7 @@ export async function openConversation(
     const chosen = resolveSession(store.list, request.choice);
     const resumed = chosen === undefined ? undefined : store.loadSession(chosen.id);
     const found = findSessionRoute(request, resumed?.session, environment.variable);
-    const { kept, notice } = found;
+    const { sessionModel, notice } = found;
     const route = await request.catalogue.complete(
       found.route,
       { model: request.model.model, provider: request.model.provider },
@@ -135,7 +135,7 @@ export async function openConversation(
       store.createSession({
         source: surface.source,
         cwd: environment.cwd,
-        ...kept,
+        ...sessionModel,
         systemPrompt: "",
         toolsJson: "",
       });
@@ -304,10 +304,11 @@ export async function openConversation(
       store,
       session,
       isStored: resumed !== undefined,
-      earlier: request.earlier ?? [],
+      earlierExchanges: request.earlierExchanges ?? [],
       identity,
       model,
-      newModel: resumed === undefined || isSameModel(resumed.session, kept) ? undefined : kept,
+      newModel:
+        resumed === undefined || isSameModel(resumed.session, sessionModel) ? undefined : sessionModel,
       reasoningEffort: request.reasoningEffort ?? findEffort(settings.agent.reasoning_effort),
       maxOutputTokens: settings.model.max_tokens ?? undefined,
       rules: { tools: noted, gate: createCallGate(gateParts), fit },
@@ -315,7 +316,7 @@ export async function openConversation(
       endsUnanswered: settings.approvals.on_timeout === "end-turn",
       haltsLoops: surface.haltsLoops,
       spendingCaps,
-      takeSpent: () => uncounted.splice(0),
+      takeAuxiliaryRequests: () => uncounted.splice(0),
       redact: (text) => redactor.redact(text),
       isTitleCut: title === undefined && surface.titledBy !== "nobody",
       clock: systemClock,
@@ -352,9 +353,9 @@ export async function openConversation(
       ...conversation,
       model: { provider: route.provider, name: route.model, contextTokens: model.contextTokens },
       isResumed: resumed !== undefined,
-      stored: resumed?.session,
+      storedSession: resumed?.session,
       cutOff: await findCutOff(store, resumed, signal),
-      past: resumed === undefined ? [] : withoutSummary(resumed),
+      pastMessages: resumed === undefined ? [] : withoutSummary(resumed),
       pastTotals: loadPastTotals(store, id, resumed),
       approvals: store.approvals,
       jobs: ownEnvironment.jobs,

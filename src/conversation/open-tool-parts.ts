@@ -42,7 +42,9 @@ export async function openToolParts(
     fileSending: surface.fileSending,
     vision,
     findAnswer:
-      surface.whenAsked === "ask" ? (callId) => store.approvals.findByCall(owner, callId)?.answer : undefined,
+      surface.whenApprovalNeeded === "ask"
+        ? (callId) => store.approvals.findByCall(owner, callId)?.answer
+        : undefined,
     redact,
     createWindow: () =>
       createOutputWindow({

@@ -5,6 +5,7 @@ import {
   type EnvironmentRequest,
   environmentKey,
   type Reporter,
+  taskFlag,
 } from "../environments/environment-request.ts";
 import type { JobRecord } from "../environments/jobs/job.ts";
 import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
@@ -86,7 +87,7 @@ export function createSessionEnvironment(parts: SessionEnvironmentParts): Sessio
     for (const { id, command } of running) {
       const shown = shorten(redact(command).split("\n", 1).join(""), SHOWN_CHARS);
       reporter.onNotice(
-        `${id} is still running in the background: ${shown}\n  End it with \`hermes sandbox jobs kill ${id}\`.`,
+        `${id} is still running in the background: ${shown}\n  End it with \`hermes sandbox jobs kill ${id}${taskFlag(request.task)}\`.`,
       );
     }
   }

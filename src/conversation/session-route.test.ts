@@ -53,20 +53,20 @@ describe("a session keeps its server", () => {
       overrides: { address: "flag" },
       model: { model: "amodel" },
     });
-    expect(started.kept).toEqual({
+    expect(started.sessionModel).toEqual({
       provider: "custom",
       model: "amodel",
       baseUrl: A,
       keepsAddress: true,
       apiMode: undefined,
     });
-    const again = find({ settings, session: started.kept });
+    const again = find({ settings, session: started.sessionModel });
     expect(again.route).toMatchObject({ model: "amodel", baseUrl: A });
-    expect(again.kept).toEqual(started.kept);
+    expect(again.sessionModel).toEqual(started.sessionModel);
     expect(again.notice).toBe(
       `This session continues with amodel at ${A}; new sessions start with bmodel at ${B}. Change it with --model.base_url.`,
     );
-    expect(find({ settings: storedSettings(), session: started.kept })).toMatchObject({
+    expect(find({ settings: storedSettings(), session: started.sessionModel })).toMatchObject({
       route: { model: "amodel", baseUrl: A, provider: "custom" },
       notice: undefined,
     });
@@ -89,13 +89,13 @@ describe("a session keeps its server", () => {
 
   test("with its model when the same address is given again", () => {
     const settings = withAddress(storedSettings({ default: "other" }), `${A}/`);
-    const { route, kept, notice } = find({
+    const { route, sessionModel, notice } = find({
       settings,
       session: { provider: "custom" },
       overrides: { address: "flag" },
     });
     expect(route).toMatchObject({ model: "m", baseUrl: A });
-    expect(kept.keepsAddress).toBe(true);
+    expect(sessionModel.keepsAddress).toBe(true);
     expect(notice).toBeUndefined();
   });
 
@@ -125,9 +125,11 @@ describe("a session keeps its server", () => {
   test("with the model name that answered, without resolving it as an alias again", () => {
     const settings = storedSettings({ provider: "one", aliases: { fast: "big", big: "huge" } }, providers);
     const started = find({ settings, model: { model: "fast" } });
-    expect(started.kept.model).toBe("big");
-    expect(find({ settings, session: started.kept }).route.model).toBe("big");
-    expect(find({ settings, session: started.kept, model: { model: "fast" } }).route.model).toBe("big");
+    expect(started.sessionModel.model).toBe("big");
+    expect(find({ settings, session: started.sessionModel }).route.model).toBe("big");
+    expect(find({ settings, session: started.sessionModel, model: { model: "fast" } }).route.model).toBe(
+      "big",
+    );
   });
 
   test("in the requested wire format", () => {
@@ -137,17 +139,21 @@ describe("a session keeps its server", () => {
       settings: { ...settings, model: { ...model, api_mode: "anthropic_messages" } },
       overrides: { apiMode: "anthropic_messages" },
     });
-    expect(started.kept.apiMode).toBe("anthropic_messages");
-    expect(find({ settings, session: started.kept }).route.apiMode).toBe("anthropic_messages");
-    const changed = find({ settings, session: started.kept, overrides: { apiMode: "chat_completions" } });
+    expect(started.sessionModel.apiMode).toBe("anthropic_messages");
+    expect(find({ settings, session: started.sessionModel }).route.apiMode).toBe("anthropic_messages");
+    const changed = find({
+      settings,
+      session: started.sessionModel,
+      overrides: { apiMode: "chat_completions" },
+    });
     expect(changed).toMatchObject({
       route: { apiMode: "chat_completions" },
-      kept: { apiMode: "chat_completions" },
+      sessionModel: { apiMode: "chat_completions" },
     });
     const fromSettings = find({
       settings: { ...settings, model: { ...model, api_mode: "anthropic_messages" } },
     });
-    expect(find({ settings, session: fromSettings.kept }).route.apiMode).toBe("chat_completions");
+    expect(find({ settings, session: fromSettings.sessionModel }).route.apiMode).toBe("chat_completions");
   });
 });
 
@@ -160,7 +166,7 @@ describe("a session moves to another server with a notice", () => {
     const named = find({ settings, session: {}, model: { model: "two:x" } });
     expect(named.route).toMatchObject({ provider: "two", model: "x", baseUrl: B });
     expect(named.notice).toBe(`This session continues with x at ${B} instead of m at ${A}.`);
-    expect(named.kept.keepsAddress).toBe(false);
+    expect(named.sessionModel.keepsAddress).toBe(false);
   });
 
   test("to the address of a variable, unless its provider has an address of its own", () => {
@@ -178,7 +184,7 @@ describe("a session moves to another server with a notice", () => {
     for (const model of [{ provider: "one" }, { model: "one:m" }])
       expect(find({ settings, session: {}, overrides, model })).toMatchObject({
         route: { provider: "one", model: "m", baseUrl: C },
-        kept: { keepsAddress: true },
+        sessionModel: { keepsAddress: true },
       });
   });
 

@@ -28,7 +28,7 @@ export interface SessionRouteRequest {
 
 export interface SessionRoute {
   readonly route: Route;
-  readonly kept: SessionModel;
+  readonly sessionModel: SessionModel;
   /** Reports a route that the user may not expect. */
   readonly notice: string | undefined;
 }
@@ -88,7 +88,7 @@ function resolveNew(
   const route = resolveRoute(settings, model, variable);
   const keepsAddress = overrides.address !== undefined && route.addressKey === "model.base_url";
   const apiMode = overrides.apiMode === route.apiMode ? overrides.apiMode : undefined;
-  return { route, kept: createSessionModel(route, keepsAddress, apiMode) };
+  return { route, sessionModel: createSessionModel(route, keepsAddress, apiMode) };
 }
 
 /** Resolves the session's own provider, at the session's address unless settings set that address and have changed. */
@@ -107,7 +107,7 @@ function resolveOwn(
   const keepsAddress = session.keepsAddress || asksForAddress(request, session, requested.provider, variable);
   const keepServer = (): ResolvedRoute => {
     const route = resolve(baseUrl || undefined);
-    return { route, kept: createSessionModel(route, keepsAddress, apiMode) };
+    return { route, sessionModel: createSessionModel(route, keepsAddress, apiMode) };
   };
   if (keepsAddress || !baseUrl) return keepServer();
   let route: Route;
@@ -123,7 +123,7 @@ function resolveOwn(
   // the session's model, so the settings choose the model as well.
   return route.addressKey === "model.base_url"
     ? resolveNew(request, variable)
-    : { route, kept: createSessionModel(route, false, apiMode) };
+    : { route, sessionModel: createSessionModel(route, false, apiMode) };
 }
 
 function createSessionModel(

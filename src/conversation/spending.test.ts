@@ -32,11 +32,11 @@ test("a turn is refused when a cap is reached", () => {
 
 test("a turn with a cap is refused if the price is unknown; a turn without a cap runs", () => {
   const caps = { session: undefined, day: undefined, isCostUnknown: true };
-  const refused = [
+  const refusedCalls = [
     () => remainingBudget(usage, { ...caps, session: 1 }, turn("cheap")),
     () => remainingBudget(usage, { ...caps, day: 1 }, turn("cheap")),
     () => remainingBudget(usage, caps, turn("cheap", 1)),
   ];
-  for (const ask of refused) expect(ask).toThrow("price of the model is not known");
+  for (const ask of refusedCalls) expect(ask).toThrow("price of the model is not known");
   expect(remainingBudget(usage, caps, turn("cheap"))).toBeUndefined();
 });

@@ -32,17 +32,17 @@ function fakeEnvironment(request: EnvironmentRequest) {
     commands,
     endCommands: end.open,
     warm: async () => undefined,
-    busy: 0,
+    runningCommands: 0,
     disposed: 0,
     dispose: async (): Promise<void> => undefined,
     openSession: () => ({ cwd: undefined, save: () => undefined }),
     async run(command: CommandRequest, stop: AbortSignal): Promise<CommandResult> {
       commands.push(command);
-      fake.busy++;
+      fake.runningCommands++;
       const stopped = new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve()));
       if (command.command === "wait") await Promise.race([end.passed, stopped]);
       await turn();
-      fake.busy--;
+      fake.runningCommands--;
       const badWorkdir = command.workdir === "/missing";
       return {
         ended: stop.aborted ? "stopped" : "exited",
@@ -260,11 +260,11 @@ test("F53: a held environment stays open however long a model call takes", async
 test("an environment with a running command is not idle, and its lifetime starts when the command ends", async () => {
   const { clock, acquire, fake } = setUp();
   const handle = await acquire({ options: { lifetime_seconds: 300 } });
-  fake(0).busy = 1;
+  fake(0).runningCommands = 1;
   await handle[Symbol.asyncDispose]();
   await clock.advance(600_000);
   expect(fake(0).disposed).toBe(0);
-  fake(0).busy = 0;
+  fake(0).runningCommands = 0;
   await clock.advance(240_000);
   expect(fake(0).disposed).toBe(0);
   await clock.advance(120_000);
@@ -316,7 +316,7 @@ test("C29: closing stops running commands, then closes each environment once, an
   const others = [await acquire({ home: "/home-b" }), await acquire({ home: "/home-c" })];
   let runningAtEnd: number | undefined;
   fake(0).dispose = async () => {
-    runningAtEnd = fake(0).busy;
+    runningAtEnd = fake(0).runningCommands;
   };
   fake(1).dispose = () => Promise.reject(new Error("the engine is down"));
   const running = first.run(command(first, { command: "wait" }), signal);
@@ -400,7 +400,7 @@ test("an unused environment does not keep the process alive", async () => {
   await writeFile(
     script,
     `import { createEnvironmentRegistry } from ${JSON.stringify(registryUrl)};
-     const environment = { openSession: () => ({ cwd: undefined }), busy: 0, async [Symbol.asyncDispose]() {} };
+     const environment = { openSession: () => ({ cwd: undefined }), runningCommands: 0, async [Symbol.asyncDispose]() {} };
      const registry = createEnvironmentRegistry({ open: async () => environment, reclaimAbandoned: async () => {}, onError() {} });
      const request = { task: "t", profile: { home: "/h" }, options: { lifetime_seconds: 300 } };
      await registry.acquire(request, new AbortController().signal);

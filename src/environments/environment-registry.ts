@@ -148,7 +148,7 @@ export function createEnvironmentRegistry({
       const { profile, task, cwd, options } = request;
       const key = JSON.stringify([profile.home, task, cwd, options]);
       const entry = entries.get(key) ?? enter(key, request);
-      return entry.shared.hold(signal);
+      return entry.shared.openHandle(signal);
     },
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };

@@ -1,5 +1,6 @@
+import { quoteWord } from "./channel/quote.ts";
 import type { TerminalOptions } from "./options.ts";
-import type { Offer } from "./sync/offered-file.ts";
+import type { OfferedFiles } from "./sync/offered-file.ts";
 
 /** Receives messages for the user, as complete sentences. */
 export interface Reporter {
@@ -8,10 +9,10 @@ export interface Reporter {
   onProgress(text: string): void;
 }
 
-export interface LentFiles {
+export interface TemporaryFiles {
   /** A plain word that is unique among the lenders of one environment. */
   readonly owner: string;
-  list(signal: AbortSignal): Promise<Offer>;
+  list(signal: AbortSignal): Promise<OfferedFiles>;
 }
 
 /** Facts about the profile and this machine that an environment may use, resolved before the environment is opened. */
@@ -27,20 +28,25 @@ export interface EnvironmentFacts {
   readonly cwd: string;
   readonly reporter: Reporter;
   /** Files that are copied to an environment that cannot mount them, and removed from it when it is closed. */
-  readonly lent?: LentFiles | undefined;
+  readonly temporaryFiles?: TemporaryFiles | undefined;
 }
 
 export interface EnvironmentRequest extends EnvironmentFacts {
   /** Callers that share an environment pass the same name. */
   readonly task: string;
   /** A command follows immediately: its shell may be started before the sandbox has been inspected. */
-  readonly runsAtOnce?: boolean;
+  readonly runsCommandAtOnce?: boolean;
   /** Called when the environment is closed: whether its sandbox may be removed too, unless another process uses it. */
   mayRemove?(): boolean;
 }
 
 /** The name of the environment that all sessions of a profile share. */
 export const SHARED_TASK = "default";
+
+/** ` --task NAME` for a sandbox command that is suggested to the user, if the task is not the default one. */
+export function taskFlag(task: string): string {
+  return task === SHARED_TASK ? "" : ` --task ${quoteWord(task)}`;
+}
 
 /** The name of a conversation's environment under the setting `isolation`. Without a board task, the session is the task. */
 export function environmentTask(

@@ -64,8 +64,8 @@ export interface CommandResult {
   readonly badWorkdir: boolean;
   /** The session's folder after the command. */
   readonly cwd: TargetPath | undefined;
-  /** Processes that could not be ended; report them to the user. */
-  readonly survivors: readonly Survivor[];
+  /** Processes that could not be ended; report them to the user. Undefined if it is unknown whether any still run. */
+  readonly survivors: readonly Survivor[] | undefined;
   /** Complete sentences for the reader of the output. */
   readonly notices: readonly string[];
   readonly durationMs: number;
@@ -79,7 +79,8 @@ export interface Environment extends AsyncDisposable {
   warm(signal: AbortSignal): Promise<void>;
   /** Resolves however the command ends. Rejects only if the command could not be started or `signal` was already aborted. */
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
-  readonly busy: number;
+  /** How many commands are running. */
+  readonly runningCommands: number;
   /**
    * This machine outside the local sandbox; absent without one. It runs commands that the user has allowed to leave the
    * sandbox, and our own programs that inspect processes. Disposed with this environment.

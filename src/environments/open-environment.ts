@@ -1,6 +1,6 @@
 import { AppError } from "../lib/errors.ts";
 import type { Environment } from "./environment.ts";
-import type { EnvironmentRequest, LentFiles } from "./environment-request.ts";
+import type { EnvironmentRequest, TemporaryFiles } from "./environment-request.ts";
 import type { Backend } from "./options.ts";
 
 type Open = (request: EnvironmentRequest, signal: AbortSignal) => Promise<Environment>;
@@ -14,17 +14,23 @@ const OPEN: { readonly [Kind in Backend]: Open } = {
   },
   docker: openContainer,
   podman: openContainer,
-  ssh: async ({ options, variables, profile, profileId: readId, lent }) => {
+  ssh: async ({ options, variables, profile, profileId: readId, temporaryFiles }) => {
     const { openSshEnvironment } = await import("./ssh/ssh-environment.ts");
     const { syncProfileFiles } = await import("./sync/profile-sync.ts");
     const profileId = await readId();
     const sync = syncProfileFiles({ options, profileId, profileHome: profile.home });
-    return withLent(await openSshEnvironment({ options, variables, profileId, sync }), lent);
+    return addTemporaryFiles(
+      await openSshEnvironment({ options, variables, profileId, sync }),
+      temporaryFiles,
+    );
   },
   singularity: async (request, signal) => {
     const { openSingularityEnvironment } = await import("./singularity/singularity-environment.ts");
     const { prepareSingularity } = await import("./singularity/prepare-singularity.ts");
-    return withLent(openSingularityEnvironment(await prepareSingularity(request, signal)), request.lent);
+    return addTemporaryFiles(
+      openSingularityEnvironment(await prepareSingularity(request, signal)),
+      request.temporaryFiles,
+    );
   },
 };
 
@@ -33,10 +39,13 @@ export function openEnvironment(request: EnvironmentRequest, signal: AbortSignal
   return OPEN[request.options.backend](request, signal);
 }
 
-async function withLent(environment: Environment, lent: LentFiles | undefined): Promise<Environment> {
+async function addTemporaryFiles(
+  environment: Environment,
+  lent: TemporaryFiles | undefined,
+): Promise<Environment> {
   if (lent === undefined) return environment;
-  const { lendFiles } = await import("./sync/lend-files.ts");
-  return lendFiles(environment, lent);
+  const { withTemporaryFiles } = await import("./sync/lend-files.ts");
+  return withTemporaryFiles(environment, lent);
 }
 
 /** Docker and Podman differ only in the program that is called and its capabilities. */
@@ -45,11 +54,11 @@ async function openContainer(request: EnvironmentRequest, signal: AbortSignal): 
   const { reporter } = request;
   const mayRemove = () => request.mayRemove?.() ?? false;
   const prepared = await prepareExistingSandbox(request, signal);
-  const early = request.runsAtOnce
+  const earlyShell = request.runsCommandAtOnce
     ? await (await import("./docker/engine/early-shell.ts")).startEarlyShell(prepared.engine, prepared.spec)
     : undefined;
   const { openDockerEnvironment } = await import("./docker/docker-environment.ts");
-  return openDockerEnvironment({ ...prepared, reporter, early, mayRemove });
+  return openDockerEnvironment({ ...prepared, reporter, earlyShell, mayRemove });
 }
 
 /**

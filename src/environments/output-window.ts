@@ -31,7 +31,7 @@ export function createOutputWindow({ maxBytes, spill }: OutputWindowOptions) {
   let spilling: Promise<void> = Promise.resolve();
   let spillingBytes = 0;
 
-  function keep(bytes: Uint8Array): void {
+  function storeBytes(bytes: Uint8Array): void {
     const head = bytes.subarray(0, Math.max(0, headBytes - total));
     kept.set(head, total < headBytes ? total : 0);
     const rest = bytes.subarray(head.length);
@@ -90,7 +90,7 @@ export function createOutputWindow({ maxBytes, spill }: OutputWindowOptions) {
         if (didFit) queueSpill(Buffer.from(kept.subarray(0, total)));
         queueSpill(bytes);
       }
-      keep(bytes);
+      storeBytes(bytes);
       if (spillingBytes > 0) return spilling;
     },
     /** Returns the result. Later writes, for example by a leftover background process, are dropped. */

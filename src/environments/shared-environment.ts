@@ -84,8 +84,8 @@ export function createSharedEnvironment({
         requireUsable();
         return run(shared, request, signal);
       },
-      get busy() {
-        return shared.busy;
+      get runningCommands() {
+        return shared.runningCommands;
       },
       explainRefusal: shared.explainRefusal,
       outside: shared.outside && share(shared.outside),
@@ -108,7 +108,7 @@ export function createSharedEnvironment({
 
   return {
     /** Waits until the environment is open and returns a handle. A disposed handle refuses further use. */
-    async hold(signal: AbortSignal): Promise<Environment> {
+    async openHandle(signal: AbortSignal): Promise<Environment> {
       holders++;
       try {
         const opened = await untilAborted(ready, signal);
@@ -123,8 +123,8 @@ export function createSharedEnvironment({
     isExpired(): boolean {
       if (holders > 0 || running.size > 0) return false;
       if (environment === undefined) return true; // opening failed, or all holders gave up
-      if (environment.busy > 0) usedAt = clock.now();
-      return environment.busy === 0 && clock.now() - usedAt >= lifetimeMs;
+      if (environment.runningCommands > 0) usedAt = clock.now();
+      return environment.runningCommands === 0 && clock.now() - usedAt >= lifetimeMs;
     },
     /** Stops running commands and disposes the environment. Idempotent. */
     close: () => (closing ??= end()),

@@ -6,7 +6,7 @@ export function createSharedLookup<Found>(
   let current: Promise<Found> | undefined;
   let known: Found | undefined;
   return {
-    get known(): Found | undefined {
+    get lastFound(): Found | undefined {
       return known;
     },
     /** Makes the next `ensure` start a new lookup. */

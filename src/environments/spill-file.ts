@@ -44,7 +44,7 @@ export function createSpillFile({ home, maxBytes, now }: SpillOptions) {
   async function append(bytes: Uint8Array): Promise<void> {
     file ??= await create();
     const part = bytes.subarray(0, maxBytes - size);
-    if (part.length < bytes.length) return cut(file, part);
+    if (part.length < bytes.length) return endWithNotice(file, part);
     await writeAll(file, part, size);
     size += part.length;
     last = Buffer.concat([last, part.subarray(-MAX_PARTIAL_CHARACTER_BYTES)]);
@@ -63,7 +63,7 @@ export function createSpillFile({ home, maxBytes, now }: SpillOptions) {
   }
 
   /** Ends the file with a notice, after a complete character: half a character would make the file look binary. */
-  async function cut(target: FileHandle, part: Uint8Array): Promise<void> {
+  async function endWithNotice(target: FileHandle, part: Uint8Array): Promise<void> {
     const end = Buffer.concat([last, part]);
     const whole = end.subarray(0, end.length - incompleteTailBytes(end));
     const notice = Buffer.from(`\n[Truncated: only the first ${maxBytes} bytes of the output were kept.]\n`);

@@ -15,7 +15,7 @@ export interface PlatformLab extends AsyncDisposable {
 }
 
 export interface PlatformDifferences {
-  /** Why the service loses what was written while nobody was connected. */
+  /** Why the service loses messages that are written while the gateway is not connected. */
   readonly losesWhileAway?: string;
   /** Why the service delivers a message only once, even if it was not acknowledged. */
   readonly neverRepeats?: string;
@@ -75,15 +75,18 @@ export function platformContract(
     expect(received.match(/x+/g)?.map(({ length }) => length)).toContain(text.length);
   });
 
-  const breaks = cannotBeCut === undefined ? test : test.skip;
-  breaks(`a part after the connection was cut is not reported as sent${because(cannotBeCut)}`, async () => {
-    await using lab = await openLab();
-    await using connection = await lab.platform.connect(new TestInbox(), signal);
-    await lab.cut();
-    expect(await connection.ended).toMatchObject({ isRetryable: true });
-    const result = await connection.send(part(lab.chat, "p-1", "too late"), signal);
-    expect(["not-sent", "unknown"]).toContain(result.certainty);
-  });
+  const testIfCuttable = cannotBeCut === undefined ? test : test.skip;
+  testIfCuttable(
+    `a part after the connection was cut is not reported as sent${formatReason(cannotBeCut)}`,
+    async () => {
+      await using lab = await openLab();
+      await using connection = await lab.platform.connect(new TestInbox(), signal);
+      await lab.cut();
+      expect(await connection.ended).toMatchObject({ isRetryable: true });
+      const result = await connection.send(part(lab.chat, "p-1", "too late"), signal);
+      expect(["not-sent", "unknown"]).toContain(result.certainty);
+    },
+  );
 
   test("an aborted send says what is certain instead of throwing", async () => {
     await using lab = await openLab();
@@ -111,7 +114,7 @@ export function platformContract(
 
   const whileAway = losesWhileAway === undefined ? test : test.skip;
   whileAway(
-    `a message that was written while nobody was connected arrives${because(losesWhileAway)}`,
+    `a message that was written while the gateway was not connected arrives${formatReason(losesWhileAway)}`,
     async () => {
       await using lab = await openLab();
       const inbox = new TestInbox();
@@ -125,7 +128,7 @@ export function platformContract(
 
   const repeats = neverRepeats === undefined ? test : test.skip;
   repeats(
-    `a message that could not be stored arrives again, with the same id${because(neverRepeats)}`,
+    `a message that could not be stored arrives again, with the same id${formatReason(neverRepeats)}`,
     async () => {
       await using lab = await openLab();
       const inbox = new TestInbox();
@@ -141,21 +144,24 @@ export function platformContract(
     },
   );
 
-  const tells = cannotTell === undefined ? test : test.skip;
-  tells(`whether a part has arrived is found out by another connection${because(cannotTell)}`, async () => {
-    await using lab = await openLab();
-    const sent = part(lab.chat, "p-1", "find me");
-    {
+  const testIfFindable = cannotTell === undefined ? test : test.skip;
+  testIfFindable(
+    `whether a part has arrived is found out by another connection${formatReason(cannotTell)}`,
+    async () => {
+      await using lab = await openLab();
+      const sent = part(lab.chat, "p-1", "find me");
+      {
+        await using connection = await lab.platform.connect(new TestInbox(), signal);
+        await connection.send(sent, signal);
+        await lab.received(1);
+      }
       await using connection = await lab.platform.connect(new TestInbox(), signal);
-      await connection.send(sent, signal);
-      await lab.received(1);
-    }
-    await using connection = await lab.platform.connect(new TestInbox(), signal);
-    expect(await connection.findSent(sent, signal)).toMatchObject({ certainty: "sent" });
-    expect(await connection.findSent(part(lab.chat, "p-9", "never sent"), signal)).toMatchObject({
-      certainty: "not-sent",
-    });
-  });
+      expect(await connection.findSent(sent, signal)).toMatchObject({ certainty: "sent" });
+      expect(await connection.findSent(part(lab.chat, "p-9", "never sent"), signal)).toMatchObject({
+        certainty: "not-sent",
+      });
+    },
+  );
 
   test("a message of ours can be edited where the platform says so, also to the same text, and a lost one is final", async () => {
     await using lab = await openLab();
@@ -194,7 +200,7 @@ export function platformContract(
   });
 }
 
-function because(reason: string | undefined): string {
+function formatReason(reason: string | undefined): string {
   return reason === undefined ? "" : ` [skipped: ${reason}]`;
 }
 
@@ -202,7 +208,7 @@ function part(chat: ChatAddress, id: string, text: string): OutboundPart {
   return { id, chat, content: { type: "text", text }, createdAt: Date.now() };
 }
 
-/** An inbox in memory, which keeps its promises as the gateway's does. */
+/** An inbox in memory, with the same guarantees as that of the gateway. */
 class TestInbox implements InboundSink {
   readonly #stored: InboundMessage[] = [];
   readonly refused: InboundMessage[] = [];

@@ -49,15 +49,15 @@ export interface Capabilities {
   readonly answersStrangers: boolean;
 }
 
-/** Receives what arrives. The gateway implements it. */
+/** Receives the messages of a platform; implemented by the gateway. */
 export interface InboundSink {
   /** The last cursor that any process passed to `store` for this account; undefined at the first start. */
   readonly cursor: string | undefined;
   /**
    * Stores messages and, in the same transaction, the cursor from which the platform continues after a restart. Acknowledge a
    * message to the service only after this has resolved. A message that is already stored is ignored. On a full disk it waits for
-   * space. It rejects when nothing was stored: then do not acknowledge, and end the connection. After an abort of `within` nothing
-   * is stored any more; for a service that does not wait for us.
+   * space. It rejects when nothing was stored: then do not acknowledge, and end the connection. Once `within` has aborted,
+   * nothing is stored; pass it if the service waits only for a limited time.
    */
   store(messages: readonly InboundMessage[], cursor?: string, within?: AbortSignal): Promise<void>;
   /** Call it for each sign that the service reaches us: a message, an empty poll, the answer to a ping. */
@@ -84,7 +84,7 @@ export interface Sender {
   readonly isBot: boolean;
   /**
    * Whether the transport has proved the id: a platform's own login, a signature, aligned DKIM, or settings that ask for no
-   * proof. Nobody else is answered or paired.
+   * proof. Other senders are neither answered nor paired.
    */
   readonly isProven: boolean;
 }
@@ -96,7 +96,7 @@ export interface InboundMessage {
   readonly chat: Chat;
   readonly sender: Sender;
   readonly text: string;
-  /** Milliseconds since 1970, by the service if it says so. */
+  /** Milliseconds since 1970: the time that the service reports, or else the time of arrival. */
   readonly sentAt: number;
   /** Whether it is meant for us: a direct chat, a mention, a reply to one of our messages. */
   readonly isAddressed: boolean;
@@ -143,7 +143,7 @@ export interface OutboundPart {
         readonly mediaType: string;
         readonly caption?: string | undefined;
       };
-  /** When its row was written; `findSent` need not look at anything older. */
+  /** When its row was written; `findSent` need not search earlier messages. */
   readonly createdAt: number;
 }
 
@@ -156,15 +156,15 @@ export interface Choice {
 /** What is certain after an attempt to send. */
 export type SendResult =
   | { readonly certainty: "sent"; readonly messageId: string | undefined }
-  /** Nothing has reached the chat. `isFinal`: another attempt cannot succeed, for instance because the chat is gone. */
+  /** Nothing has reached the chat. `isFinal`: another attempt cannot succeed, for instance because the chat was deleted. */
   | {
       readonly certainty: "not-sent";
       readonly reason: string;
       readonly isFinal: boolean;
-      /** How long the service wants to be left alone with this chat. */
+      /** How long the service accepts no requests for this chat. */
       readonly retryAfterMs?: number | undefined;
     }
-  /** The request was made, and no answer says what became of it. */
+  /** The request was sent, and its outcome is not known. */
   | { readonly certainty: "unknown"; readonly reason: string };
 
 /** Something shown in a chat while a turn runs, which is not part of the answer. */

@@ -3,6 +3,7 @@ export const HINTS = {
   "usage-wrong": "See `hermes --help`.",
   "config-invalid": "Run `hermes config check` to see every problem at once.",
   "config-key-unknown": "List every setting with `hermes config keys`.",
+  "setting-fixed": "Change or unset the variable or flag where it is set, then start the dashboard again.",
   "home-unusable": "Point HERMES_HOME at a folder that you own and can write to.",
   "home-gone": "The profile was renamed or deleted; see `hermes profile list`.",
   "file-unreadable": "Check that the file exists and that you may read it.",
@@ -55,15 +56,16 @@ export const HINTS = {
     "Choose another one with --port or dashboard.port, or stop the program that uses it.",
   "dashboard-unbound": "Check dashboard.host and dashboard.port.",
   "dashboard-exposed":
-    "Set a password with `hermes dashboard password`, or keep dashboard.host on 127.0.0.1 and dashboard.public_url empty.",
+    "Set a password with `hermes dashboard password` or a provider in dashboard.oidc, or keep dashboard.host on 127.0.0.1 and dashboard.public_url empty.",
   "dashboard-replaced": "See `hermes dashboard link`.",
   "dashboard-stopped": "Start it with `hermes dashboard`.",
   "turn-stopped": "Nothing was sent to the model; send the message again to run it.",
   "turns-full": "Try again when one of them has ended.",
   "turns-draining": "Try again once the server has restarted.",
   "turn-failed": "Continue with `hermes -c -z` and a new message.",
-  "job-not-found": "List job ids with `hermes sandbox jobs --all`.",
-  "job-unstarted": "The job was not started. Correct the problem named in the message.",
+  "job-not-found":
+    "List job ids with `hermes sandbox jobs --all`, and with --task those of the sandbox of another task.",
+  "job-unstarted": "Correct the problem named in the message.",
   "job-survived":
     "The job stays in the list. Try again, or stop the sandbox. A process of another user can be ended only by that user.",
   "job-unreachable": "Try again; the job itself may still run.",

@@ -125,19 +125,18 @@ export async function decide(
       commands.every(({ reading }) => isReadOnly(reading, facts)));
   if (state.isPlanning && !changesNothing())
     return deny("plan-mode", "Plan mode allows only what changes nothing.");
-  const tainted = await judgeTainted(
-    request,
-    policy,
-    {
+  const sources = policy.untrusted?.() ?? [];
+  if (sources.length > 0) {
+    const call = {
       ...{ tool: request.tool, readings, findings, hosts: subject.hosts },
       instructsAgents: effects.instructsAgents === true,
       networkCode: inspected.flatMap((command) => command.networkCode),
       reads: [...subject.reads, ...subject.used.reads],
       writes: [...subject.writes, ...subject.used.writes],
-    },
-    signal,
-  );
-  if (tainted !== undefined) return tainted;
+    };
+    const tainted = await judgeTainted(request, policy, { call, sources }, signal);
+    if (tainted !== undefined) return tainted;
+  }
   const rule = findAllowOrAskRule(rules, subject);
   const skipsQuestions = state.isYolo || state.mode === "off";
   const isManagedAsk = rule?.effect === "ask" && rule.layer === "managed";
@@ -178,11 +177,9 @@ export async function decide(
 async function judgeTainted(
   request: DecisionRequest,
   policy: Policy,
-  call: Parameters<typeof findTaintedEffects>[0],
+  { call, sources }: { call: Parameters<typeof findTaintedEffects>[0]; sources: readonly string[] },
   signal: AbortSignal,
 ): Promise<Decision | OpenQuestion | undefined> {
-  const sources = policy.untrusted?.() ?? [];
-  if (sources.length === 0) return undefined;
   const effects = findTaintedEffects(call);
   const answered = new Set(policy.rememberedRules().flatMap(splitClasses));
   const open = effects.filter(({ use }) => !answered.has(UNTRUSTED + use));

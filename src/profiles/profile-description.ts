@@ -53,6 +53,6 @@ export async function saveProfileDescription(
   );
 }
 
-function descriptionPath(profile: Profile): string {
+export function descriptionPath(profile: Profile): string {
   return join(profile.home, "profile.yaml");
 }

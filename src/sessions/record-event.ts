@@ -134,7 +134,11 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
     const known = findSession.get(id)?.key;
     const open = known === undefined ? undefined : findOpenTurn.get(known);
     if (open?.id !== event.interrupted?.turnId)
-      throw refused(id, event, open === undefined ? "no turn is open" : `turn ${open.id} is still open`);
+      throw refusedEventError(
+        id,
+        event,
+        open === undefined ? "no turn is open" : `turn ${open.id} is still open`,
+      );
     if (open !== undefined && event.interrupted !== undefined) {
       const { outcome, reason = null, answer } = event.interrupted;
       if (answer !== undefined) addMessage(open.key, answer);
@@ -148,11 +152,11 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
 
   function addAnswer(id: string, key: number, turn: TurnRow, event: AgentEventOf<"assistant">): void {
     const open = findOpenCall.get(key);
-    if (open !== undefined) throw refused(id, event, `call ${open.call_id} has no result yet`);
+    if (open !== undefined) throw refusedEventError(id, event, `call ${open.call_id} has no result yet`);
     const messageKey = addMessage(turn.key, event.message);
     for (const [position, { callId, tool }] of toolCallsOf(event.message).entries()) {
       const added = insertCall.run({ sessionKey: key, messageKey, position, callId, tool });
-      if (added.changes !== 1) throw refused(id, event, `call ${callId} already exists`);
+      if (added.changes !== 1) throw refusedEventError(id, event, `call ${callId} already exists`);
     }
     const { provider, model, finish, usage, costUsd } = event;
     const sent = lastRequest.get(turn.key);
@@ -181,7 +185,7 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
       ...{ sessionKey: key, callId, outcome, resultKey, durationMs },
       display: display ?? null,
     });
-    if (ended.changes !== 1) throw refused(id, event, `no call ${callId} is waiting for a result`);
+    if (ended.changes !== 1) throw refusedEventError(id, event, `no call ${callId} is waiting for a result`);
   }
 
   /** A user may compact a session between two turns; the cost then counts for the last turn. */
@@ -191,9 +195,9 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
     event: AgentEventOf<"compaction"> | AgentEventOf<"compaction-failed">,
   ): void {
     const open = findOpenCall.get(key);
-    if (open !== undefined) throw refused(id, event, `call ${open.call_id} has no result yet`);
+    if (open !== undefined) throw refusedEventError(id, event, `call ${open.call_id} has no result yet`);
     const turn = lastTurn.get(key);
-    if (turn === undefined) throw refused(id, event, "the session has no messages");
+    if (turn === undefined) throw refusedEventError(id, event, "the session has no messages");
     const { provider, model, usage, costUsd } = event;
     if (provider !== "") {
       const asked = insertRequest.get({ key, turnKey: turn.key, provider, model, ...UNSENT });
@@ -209,7 +213,7 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
     const key = requireSession(id);
     if (event.type === "compaction" || event.type === "compaction-failed") return compact(id, key, event);
     const turn = findOpenTurn.get(key);
-    if (turn === undefined) throw refused(id, event, "no turn is open");
+    if (turn === undefined) throw refusedEventError(id, event, "no turn is open");
     switch (event.type) {
       case "request-sent": {
         const { provider, model, keySource = null } = event;
@@ -236,7 +240,7 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
       case "tools-start":
         for (const { callId } of event.calls) {
           if (startCall.run(key, callId).changes !== 1)
-            throw refused(id, event, `no call ${callId} is waiting to start`);
+            throw refusedEventError(id, event, `no call ${callId} is waiting to start`);
         }
         for (const decided of event.decisions ?? []) writeDecision(key, decided, decided.decision);
         return;
@@ -247,9 +251,9 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
         addMessage(turn.key, event.message);
         return;
       case "turn-end": {
-        if (turn.id !== event.turnId) throw refused(id, event, `the open turn is ${turn.id}`);
+        if (turn.id !== event.turnId) throw refusedEventError(id, event, `the open turn is ${turn.id}`);
         const open = findOpenCall.get(key);
-        if (open !== undefined) throw refused(id, event, `call ${open.call_id} has no result yet`);
+        if (open !== undefined) throw refusedEventError(id, event, `call ${open.call_id} has no result yet`);
         const { outcome, reason, hint } = event;
         endTurn.run({ key: turn.key, outcome, reason: reason ?? null, hint: hint ?? null });
         touchSession.run(key);
@@ -276,6 +280,6 @@ function keyOf(row: { readonly key: number } | undefined): number {
   return row.key;
 }
 
-function refused(id: string, event: AgentEvent, why: string): AppError {
+function refusedEventError(id: string, event: AgentEvent, why: string): AppError {
   return new AppError("session-event-refused", `Session ${id} cannot record "${event.type}": ${why}.`);
 }

@@ -119,8 +119,8 @@ test("a replaced holder can no longer write, and its lost signal aborts", async 
   using other = await open(path);
   const successor = await takeOver(() => other.acquireTurn(id, { ...own, startTime: "other" }, neverAborted));
   await expect(turn.record(assistant("late"), neverAborted)).rejects.toMatchObject({ code: "session-lost" });
-  await expect.poll(() => turn.lost.aborted).toBe(true);
-  expect(turn.lost.reason).toMatchObject({ code: "session-lost" });
+  await expect.poll(() => turn.lostSignal.aborted).toBe(true);
+  expect(turn.lostSignal.reason).toMatchObject({ code: "session-lost" });
   await successor.record(assistant("mine"), neverAborted);
   await successor.record(turnEnd("t2"), neverAborted);
   expect(store.loadSession(id).messages.at(-1)).toMatchObject({ parts: [{ text: "mine" }] });
@@ -152,7 +152,7 @@ test("a lease is renewed while it is held and released at the end", async () => 
     await using turn = await store.acquireTurn(id, own, neverAborted);
     const first = expiry() ?? 0;
     await expect.poll(expiry, { timeout: 150_000 }).toBeGreaterThan(first + 300);
-    expect(turn.lost.aborted).toBe(false);
+    expect(turn.lostSignal.aborted).toBe(false);
   }
   expect(expiry()).toBeUndefined();
   raw.close();

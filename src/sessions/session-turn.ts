@@ -13,7 +13,7 @@ export interface SessionTurn extends AsyncDisposable {
   readonly sessionId: string;
   readonly token: number;
   /** Aborts with `session-lost` when another process has taken over or the lease may expire at any time. */
-  readonly lost: AbortSignal;
+  readonly lostSignal: AbortSignal;
   /**
    * Commits a durable event and ignores the others. Writes nothing and throws `session-event-refused` if the event
    * contradicts the transcript, `session-lost` if another process has taken over, and `session-gone` if the file was
@@ -78,7 +78,7 @@ export async function acquireTurn(
   return {
     sessionId,
     token,
-    lost: lost.signal,
+    lostSignal: lost.signal,
     async record(event, signal) {
       if (isDurable(event)) await write(() => recordEvent(session, event), signal);
     },
@@ -102,16 +102,16 @@ function startHeartbeat(
 ): { stop(): void } {
   let renewedAt = performance.now();
   let state: "idle" | "renewing" | "stopped" = "idle";
-  const stop = (): void => {
+  const stopHeartbeat = (): void => {
     state = "stopped";
     clearInterval(timer);
   };
   const lose = (cause?: unknown): void => {
     if (state === "stopped") return;
-    stop();
+    stopHeartbeat();
     onLost(cause);
   };
-  const beat = async (): Promise<void> => {
+  const renewOnce = async (): Promise<void> => {
     const startedAt = performance.now();
     try {
       if (await renew()) renewedAt = startedAt;
@@ -125,9 +125,9 @@ function startHeartbeat(
   const timer = setInterval(() => {
     if (state !== "idle") return;
     state = "renewing";
-    void beat();
+    void renewOnce();
   }, renewEveryMs).unref();
-  return { stop };
+  return { stop: stopHeartbeat };
 }
 
 /** Ignores known failures of optional cleanup at the end of a turn, so that they do not fail the turn. */

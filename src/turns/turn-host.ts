@@ -318,7 +318,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
 
     async function sayOnce(current: OpenConversation, message: UserMessage) {
       if (!stopping.aborted) state = "running";
-      for await (const event of current.say(message, limits, stopping, id)) {
+      for await (const event of current.runTurn(message, limits, stopping, id)) {
         if (event.type === "approval-asked") questions.set(event.approval.id, event.approval);
         if (event.type === "approval-answered") questions.delete(event.approval.id);
         if (!stopping.aborted) state = questions.size > 0 ? "asking" : "running";

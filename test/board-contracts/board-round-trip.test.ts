@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { exportLines } from "../../src/board/operations/boards/transfer.ts";
 import { neverAborted } from "../../src/lib/time/never-aborted.ts";
-import { exported, openPostgresLab, openSqliteLab, openStage } from "../support/board-lab.ts";
+import { exportedLines, openPostgresLab, openSqliteLab, openStage } from "../support/board-lab.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
 
@@ -44,15 +44,15 @@ describeWith("postgres", `a board of ${TASKS} tasks`, ({ url }) => {
   ] as const)("survives an export from %s to %s and back unchanged", async (from, to) => {
     await using start = await openStage(databases[from].open);
     for (const sql of FILL(databases[from].numbers)) await start.lab.raw(sql);
-    const [header = "", ...lines] = await exported(start.store);
+    const [header = "", ...lines] = await exportedLines(start.store);
     expect(lines.length).toBeGreaterThan(2 * TASKS);
     expect(await start.store.check(neverAborted)).toEqual([]);
     await using there = await openStage(databases[to].open);
     await there.store.import(importer, { lines: [header, ...lines] }, neverAborted);
     expect(await there.store.check(neverAborted)).toEqual([]);
     await using back = await openStage(databases[from].open);
-    await back.store.import(importer, { lines: await exported(there.store) }, neverAborted);
-    const returned = (await exported(back.store)).slice(1);
+    await back.store.import(importer, { lines: await exportedLines(there.store) }, neverAborted);
+    const returned = (await exportedLines(back.store)).slice(1);
     // Compare line by line first: a diff of a whole board is unreadable.
     expect(returned.filter((line, index) => line !== lines[index]).slice(0, 3)).toEqual([]);
     expect(returned.length).toBe(lines.length);

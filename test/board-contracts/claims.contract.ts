@@ -10,7 +10,7 @@ import {
   takeLease,
 } from "../../src/board/dispatcher/transactions/board-lease.ts";
 import { neverAborted } from "../../src/lib/time/never-aborted.ts";
-import { type BoardLab, CLAIM, claimNext, codeOf, exported, openStage } from "../support/board-lab.ts";
+import { type BoardLab, CLAIM, claimNext, codeOf, exportedLines, openStage } from "../support/board-lab.ts";
 
 export function claimsContract(openLab: () => Promise<BoardLab>): void {
   describe("claims and runs", () => {
@@ -38,7 +38,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       const seen = JSON.stringify([
         await stage.store.show(task.id, neverAborted),
         await stage.store.events(0, undefined, neverAborted),
-        await exported(stage.store),
+        await exportedLines(stage.store),
       ]);
       expect(seen).not.toContain(claimed.token);
     });
@@ -71,7 +71,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       await stage.operator.archive(gone.id, neverAborted);
       await stage.operator.purge(gone.id, neverAborted);
       await using copy = await openStage(openLab);
-      const lines = await exported(stage.store);
+      const lines = await exportedLines(stage.store);
       await copy.store.import({ kind: "system", name: "import" }, { lines }, neverAborted);
       for (const board of [stage, copy]) {
         const done = await board.add("by hand");
@@ -134,7 +134,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       await claimNext(stage.store, 2);
       const { claimed } = await claimNext(stage.store, 6, { caps: { board: 3, host: 4 } });
       expect(claimed).toHaveLength(1);
-      const elsewhere = { caps: { host: 6, elsewhere: 2 } };
+      const elsewhere = { caps: { host: 6, runningElsewhere: 2 } };
       expect((await claimNext(stage.store, 6, elsewhere)).claimed).toHaveLength(1);
       const other = { hostId: "host-2", caps: { host: 1 } };
       expect((await claimNext(stage.store, 6, other)).claimed).toHaveLength(1);
@@ -145,14 +145,14 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       const tasks = [];
       for (const assignee of ["a", "a", "a", "b", "b", "c"])
         tasks.push(await stage.add(assignee, { assignee }));
-      const wanted = tasks.map(({ id }) => id);
+      const taskIds = tasks.map(({ id }) => id);
       const caps = { perProfile: { a: 1, b: 2, c: 0 } };
-      const { claimed, refused } = await stage.system.claim({ ...CLAIM, wanted, caps }, neverAborted);
+      const { claimed, refused } = await stage.system.claim({ ...CLAIM, taskIds, caps }, neverAborted);
       expect(claimed.map(({ task }) => task.title)).toEqual(["a", "b", "b", "c"]);
       expect(refused.map(({ reason }) => reason)).toEqual(["profile-cap", "profile-cap"]);
       const next = () => claimNext(stage.store, 5, { caps: { perProfile: 1 } });
       expect((await next()).claimed).toEqual([]);
-      await stage.operator.complete(wanted[0] ?? "", {}, neverAborted);
+      await stage.operator.complete(taskIds[0] ?? "", {}, neverAborted);
       expect((await next()).claimed.map(({ task }) => task.title)).toEqual(["a"]);
     });
 
@@ -186,7 +186,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       const [a, b] = [await stage.add("a"), await stage.add("b")];
       const running = await stage.claim(a.id);
       expect(await stage.operator.pause(true, neverAborted)).toBe(true);
-      const claim = await stage.system.claim({ ...CLAIM, wanted: [b.id] }, neverAborted);
+      const claim = await stage.system.claim({ ...CLAIM, taskIds: [b.id] }, neverAborted);
       expect(claim).toEqual({ claimed: [], refused: [{ taskId: b.id, reason: "paused" }] });
       expect((await claimNext(stage.store, 5)).claimed).toEqual([]);
       await stage.worker(running).complete(a.id, { summary: "done" }, neverAborted);

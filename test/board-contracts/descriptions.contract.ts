@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { neverAborted } from "../../src/lib/time/never-aborted.ts";
-import { type BoardLab, codeOf, exported, openSqliteLab, openStage } from "../support/board-lab.ts";
+import { type BoardLab, codeOf, exportedLines, openSqliteLab, openStage } from "../support/board-lab.ts";
 
 export function descriptionsContract(openLab: () => Promise<BoardLab>): void {
   describe("descriptions of boards and tasks", () => {
@@ -165,7 +165,7 @@ export function descriptionsContract(openLab: () => Promise<BoardLab>): void {
       await stage.operator.subscribe(busy.id, { platform: "irc", chatId: "#hidden" }, neverAborted);
       const file = { filename: "x.txt", storedPath: "/secret/place/x", size: 3 };
       await stage.operator.attach(busy.id, file, neverAborted);
-      const lines = await exported(stage.store, { portable: true });
+      const lines = await exportedLines(stage.store, { portable: true });
       for (const word of ["/secret", "4711", "4712", "host-1", "#hidden"])
         expect(lines.join("\n")).not.toContain(word);
       await using there = await openStage(openSqliteLab);

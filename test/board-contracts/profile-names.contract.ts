@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { neverAborted } from "../../src/lib/time/never-aborted.ts";
-import { type BoardLab, CLAIM, codeOf, exported, openStage } from "../support/board-lab.ts";
+import { type BoardLab, CLAIM, codeOf, exportedLines, openStage } from "../support/board-lab.ts";
 
 export function profileNamesContract(openLab: () => Promise<BoardLab>): void {
   describe("the names of profiles", () => {
@@ -90,13 +90,13 @@ export function profileNamesContract(openLab: () => Promise<BoardLab>): void {
       const running = await stage.add("running");
       await stage.add("waiting");
       await stage.claim(running.id);
-      const before = await exported(stage.store);
+      const before = await exportedLines(stage.store);
       const rename = stage.operator.renameProfile("worker", "shop", neverAborted);
       await expect(rename).rejects.toMatchObject({
         code: "task-running",
         message: expect.stringContaining(running.id),
       });
-      expect(await exported(stage.store)).toEqual(before);
+      expect(await exportedLines(stage.store)).toEqual(before);
       expect(await codeOf(stage.operator.renameProfile("worker", "none", neverAborted))).toBe(
         "task-input-invalid",
       );
@@ -118,7 +118,7 @@ export function profileNamesContract(openLab: () => Promise<BoardLab>): void {
         const { id } = await stage.add(`task ${round}`, { assignee: name });
         const next = `worker-${round}`;
         const [{ claimed }, refused] = await Promise.all([
-          claimer.claim({ ...CLAIM, wanted: [id] }, neverAborted),
+          claimer.claim({ ...CLAIM, taskIds: [id] }, neverAborted),
           codeOf(stage.operator.renameProfile(name, next, neverAborted)),
         ]);
         if (refused === undefined) name = next;

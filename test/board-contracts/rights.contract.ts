@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { neverAborted } from "../../src/lib/time/never-aborted.ts";
-import { type BoardLab, codeOf, exported, openStage, runCaller } from "../support/board-lab.ts";
+import { type BoardLab, codeOf, exportedLines, openStage, runCaller } from "../support/board-lab.ts";
 
 export function rightsContract(openLab: () => Promise<BoardLab>): void {
   describe("rights", () => {
@@ -37,7 +37,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
       const worker = stage.worker(await stage.claim(mine.id));
       const { task: made } = await worker.create({ title: "made" }, neverAborted);
       const file = { filename: "a.txt", storedPath: "/a", size: 1 };
-      const before = await exported(stage.store);
+      const before = await exportedLines(stage.store);
       for (const refused of [
         () => worker.link(mine.id, other.id, neverAborted),
         () => worker.link(made.id, other.id, neverAborted),
@@ -45,7 +45,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
         () => worker.attach(other.id, file, neverAborted),
       ])
         expect(await codeOf(refused())).toBe("board-action-denied");
-      expect(await exported(stage.store)).toEqual(before);
+      expect(await exportedLines(stage.store)).toEqual(before);
       expect(await worker.link(other.id, made.id, neverAborted)).toMatchObject({ changed: true });
       expect(await worker.unlink(other.id, made.id, neverAborted)).toBe(true);
       for (const { id } of [mine, made])
@@ -86,7 +86,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
         const claimed = await stage.claim(task.id);
         await end();
         const worker = stage.worker(claimed);
-        const before = await exported(stage.store);
+        const before = await exportedLines(stage.store);
         const codes = await Promise.all(
           [
             worker.renew(undefined, neverAborted),
@@ -100,7 +100,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
           ].map(codeOf),
         );
         expect(new Set(codes)).toEqual(new Set(["run-superseded"]));
-        expect(await exported(stage.store)).toEqual(before);
+        expect(await exportedLines(stage.store)).toEqual(before);
       }
     });
 
@@ -122,7 +122,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
       const delegate = stage.store.as({ kind: "delegate", profile: "worker" });
       const agent = stage.store.as({ kind: "agent", profile: "boss" });
       const worker = stage.worker(claimed);
-      const before = await exported(stage.store);
+      const before = await exportedLines(stage.store);
       const codes = await Promise.all(
         [
           delegate.create({ title: "x" }, neverAborted),
@@ -131,7 +131,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
           delegate.link(task.id, own.id, neverAborted),
           agent.complete(task.id, {}, neverAborted),
           agent.archive(task.id, neverAborted),
-          agent.claim({ wanted: [own.id], from: "ready", leaseMs: 1, hostId: "h" }, neverAborted),
+          agent.claim({ taskIds: [own.id], from: "ready", leaseMs: 1, hostId: "h" }, neverAborted),
           agent.pause(true, neverAborted),
           worker.archive(own.id, neverAborted),
           worker.hold(own.id, false, neverAborted),
@@ -144,7 +144,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
         ].map(codeOf),
       );
       expect(new Set(codes)).toEqual(new Set(["board-action-denied"]));
-      expect(await exported(stage.store)).toEqual(before);
+      expect(await exportedLines(stage.store)).toEqual(before);
       expect((await agent.create({ title: "x" }, neverAborted)).task.created_by).toBe("boss");
     });
 

@@ -286,6 +286,8 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       expect(await codeOf(stage.system.hold(ready.id, false, neverAborted))).toBe("board-action-denied");
       await stage.operator.hold(child.id, false, neverAborted);
       expect(await stage.statusOf(child.id)).toBe("ready");
+      const { events } = await stage.store.show(child.id, neverAborted);
+      expect(events.map(({ kind }) => kind)).toContain("hold_removed");
     });
 
     test("a second block of the same kind without an answer moves a task to triage; another kind restarts the count", async () => {
@@ -400,6 +402,25 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       expect(task).toMatchObject({ status: "ready", archived_at: null, idempotency_key: null });
       expect((await stage.store.show(successor.id, neverAborted)).task.idempotency_key).toBe("k");
       expect(await stage.store.check(neverAborted)).toEqual([]);
+    });
+
+    test("a task that was unassigned before its review is unassigned again after it, however it leaves the review", async () => {
+      await using stage = await openStage(openLab);
+      const { id } = await stage.add("work", { assignee: null });
+      const unassigned = { status: "ready", assignee: null };
+      await stage.operator.requestReview(id, "bob", {}, neverAborted);
+      expect(await stage.operator.requestChanges(id, "no tests", neverAborted)).toMatchObject(unassigned);
+      await stage.operator.requestReview(id, "bob", {}, neverAborted);
+      expect(await stage.operator.reopenReview(id, "", neverAborted)).toMatchObject(unassigned);
+      await stage.operator.requestReview(id, "bob", {}, neverAborted);
+      await stage.operator.complete(id, { approval: true }, neverAborted);
+      expect((await stage.operator.reopen(id, neverAborted)).task).toMatchObject(unassigned);
+      // A person who assigned the task during the review has decided.
+      await stage.operator.requestReview(id, "bob", {}, neverAborted);
+      await stage.operator.assign(id, "carol", undefined, neverAborted);
+      expect(await stage.operator.requestChanges(id, "no tests", neverAborted)).toMatchObject({
+        assignee: "carol",
+      });
     });
 
     test("a person approves work under review, or returns it to the implementer with a reason", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { neverAborted } from "../../src/lib/time/never-aborted.ts";
-import { type BoardLab, codeOf, exported, openSqliteLab, openStage } from "../support/board-lab.ts";
+import { type BoardLab, codeOf, exportedLines, openSqliteLab, openStage } from "../support/board-lab.ts";
 
 const DAY_MS = 86_400_000;
 type Stage = Awaited<ReturnType<typeof openStage>>;
@@ -25,19 +25,32 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
     test("a board exported to SQLite and back is unchanged and usable", async () => {
       await using stage = await openStage(openLab);
       await fill(stage);
-      const [header = "", ...lines] = await exported(stage.store);
+      const [header = "", ...lines] = await exportedLines(stage.store);
       await using copy = await openStage(openSqliteLab);
       await using back = await openStage(openLab);
       const system = { kind: "system", name: "import" } as const;
       await copy.store.import(system, { lines: [header, ...lines] }, neverAborted);
-      await back.store.import(system, { lines: await exported(copy.store) }, neverAborted);
-      expect((await exported(back.store)).slice(1)).toEqual(lines);
+      await back.store.import(system, { lines: await exportedLines(copy.store) }, neverAborted);
+      expect((await exportedLines(back.store)).slice(1)).toEqual(lines);
       expect(await back.store.check(neverAborted)).toEqual([]);
       const task = await back.add("next");
       await back.operator.comment(task.id, "works", neverAborted);
       await back.claim(task.id);
       expect(await back.store.check(neverAborted)).toEqual([]);
       expect((await back.store.events(0, 1_000, neverAborted)).at(-1)?.kind).toBe("claimed");
+    });
+
+    test("a run of an imported board has no session, because the exported board may still continue it", async () => {
+      await using stage = await openStage(openLab);
+      const { id } = await stage.add("a");
+      const claimed = await stage.claim(id);
+      await stage.worker(claimed).describeRun({ sessionId: "s", inputTokens: 10 }, neverAborted);
+      await using copy = await openStage(openLab);
+      const caller = { kind: "system", name: "import" } as const;
+      await copy.store.import(caller, { lines: await exportedLines(stage.store) }, neverAborted);
+      const { runs } = await copy.store.show(id, neverAborted);
+      expect(runs).toMatchObject([{ session_id: null, input_tokens: 10 }]);
+      expect(await copy.store.findRunOfSession("s", neverAborted)).toBeUndefined();
     });
 
     test.each([
@@ -64,22 +77,22 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       async (_, corrupt: (lines: string[]) => string[]) => {
         await using stage = await openStage(openSqliteLab);
         await fill(stage);
-        const [trailer = "", ...rows] = (await exported(stage.store)).reverse();
+        const [trailer = "", ...rows] = (await exportedLines(stage.store)).reverse();
         const lines = [...corrupt(rows.reverse()), trailer];
         await using target = await openStage(openLab);
         const caller = { kind: "system", name: "import" } as const;
-        const before = await exported(target.store);
+        const before = await exportedLines(target.store);
         expect(await codeOf(target.store.import(caller, { lines }, neverAborted))).toBe(
           "board-import-invalid",
         );
-        expect(await exported(target.store)).toEqual(before);
+        expect(await exportedLines(target.store)).toEqual(before);
       },
     );
 
     test("an import without lines, without its last line or with a line after it is refused", async () => {
       await using stage = await openStage(openSqliteLab);
       await fill(stage);
-      const lines = await exported(stage.store);
+      const lines = await exportedLines(stage.store);
       await using target = await openStage(openLab);
       const caller = { kind: "system", name: "import" } as const;
       for (const wrong of [[], lines.slice(0, -1), [...lines, lines.at(-1) ?? ""], lines.toSpliced(-2, 1)])
@@ -92,7 +105,7 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
     test("an import into a board with tasks is refused", async () => {
       await using stage = await openStage(openLab);
       await stage.add("a");
-      const lines = await exported(stage.store);
+      const lines = await exportedLines(stage.store);
       expect(await codeOf(stage.store.import({ kind: "system", name: "x" }, { lines }, neverAborted))).toBe(
         "board-not-empty",
       );

@@ -43,7 +43,7 @@ const REACH: Record<Status, (stage: Stage, id: string) => Promise<unknown>> = {
 };
 
 async function claim(stage: Stage, id: string, from: "ready" | "review"): Promise<ClaimedTask> {
-  const [claimed] = (await systemOf(stage).claim({ ...CLAIM, from, wanted: [id] }, neverAborted)).claimed;
+  const [claimed] = (await systemOf(stage).claim({ ...CLAIM, from, taskIds: [id] }, neverAborted)).claimed;
   if (claimed === undefined) throw new Error(`${id} was not claimed`);
   return claimed;
 }
@@ -71,7 +71,7 @@ const ATTEMPT: Record<Move, (stage: Stage, task: Task) => Promise<unknown>> = {
   recompute: (stage) => systemOf(stage).recompute(9, neverAborted),
   claim: async (stage, { id, status }) => {
     const from = status === "review" ? "review" : "ready";
-    const { claimed } = await systemOf(stage).claim({ ...CLAIM, from, wanted: [id] }, neverAborted);
+    const { claimed } = await systemOf(stage).claim({ ...CLAIM, from, taskIds: [id] }, neverAborted);
     expect(claimed).toHaveLength(mayMove("claim", status) ? 1 : 0);
   },
   "reject-claim": async (stage, { id, status }) => {
@@ -79,7 +79,7 @@ const ATTEMPT: Record<Move, (stage: Stage, task: Task) => Promise<unknown>> = {
     const { task } = await operatorOf(stage).create({ title: "parent", hold: true }, neverAborted);
     await stage.lab.raw(`insert into link (parent_id, child_id) values ('${task.id}', '${id}')`);
     const from = status === "review" ? "review" : "ready";
-    const { claimed } = await systemOf(stage).claim({ ...CLAIM, from, wanted: [id] }, neverAborted);
+    const { claimed } = await systemOf(stage).claim({ ...CLAIM, from, taskIds: [id] }, neverAborted);
     expect(claimed).toEqual([]);
   },
   link: async (stage, { id }) => {

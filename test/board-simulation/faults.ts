@@ -1,6 +1,6 @@
 import { CLOCK_MARGIN_MS } from "../../src/board/dispatcher/rules/run-lease.ts";
 import { OPERATOR_VERBS } from "./operator-actions.ts";
-import { between, pick } from "./seeded-random.ts";
+import { pick, randomBetween } from "./seeded-random.ts";
 import type { SimulatedHost } from "./simulated-host.ts";
 
 /** All faults in histories; a fault is counted only when it took effect. */
@@ -46,7 +46,7 @@ export function nextAction(state: HistoryState, random: () => number): string {
   if (state.isUnreachable && draw < RECOVERY_SHARE) return "database reachable";
   if (!healed && draw < FAULT_SHARE) return nextFault(state, actor, random);
   if (actor === undefined) return `advance ${Math.max(0, (nextDue ?? now + 1_000) - now)}`;
-  return draw < GO_SHARE ? `go ${actor}` : `advance ${between(random, 0, healed ? 500 : 8_000)}`;
+  return draw < GO_SHARE ? `go ${actor}` : `advance ${randomBetween(random, 0, healed ? 500 : 8_000)}`;
 }
 
 /** Prefers supervisors, which make fewer transactions than dispatchers: otherwise few would keep their leases for long. */
@@ -69,14 +69,14 @@ function nextFault(state: HistoryState, actor: string | undefined, random: () =>
     () => (actor === undefined ? undefined : `${pick(random, ["crash-before", "crash-after"])} ${actor}`),
     () => `start-dispatcher ${host.id}`,
     () => (state.dispatchers.length === 0 ? undefined : `duplicate ${pick(random, state.dispatchers)}`),
-    () => `skew ${host.id} ${between(random, -CLOCK_MARGIN_MS / 2, CLOCK_MARGIN_MS / 2)}`,
+    () => `skew ${host.id} ${randomBetween(random, -CLOCK_MARGIN_MS / 2, CLOCK_MARGIN_MS / 2)}`,
     () => "database unreachable",
     () => withRun("kill"),
     () => withRun("kill-worker"),
     () => withRun("suspend"),
-    () => `${pick(random, OPERATOR_VERBS)} ${between(random, 1, state.tasks)}`,
+    () => `${pick(random, OPERATOR_VERBS)} ${randomBetween(random, 1, state.tasks)}`,
     () => withWorker(pick(random, OPERATOR_VERBS)),
-    () => `advance ${between(random, 5_000, 40_000)}`,
+    () => `advance ${randomBetween(random, 5_000, 40_000)}`,
   ];
   return pick(random, faults)() ?? "advance 1000";
 }

@@ -32,7 +32,7 @@ describe("the invariants of histories", async () => {
       const create = (transaction: BoardTransaction) => createTask(transaction, { title: "a", assignee });
       ids.push((await board.write(OPERATOR, create, neverAborted)).task.id);
     }
-    const request = { wanted: ids.slice(0, 2), from: "ready", leaseMs: 30_000, hostId: "h1" } as const;
+    const request = { taskIds: ids.slice(0, 2), from: "ready", leaseMs: 30_000, hostId: "h1" } as const;
     await board.write(OPERATOR, (transaction) => claimTasks(transaction, request), neverAborted);
   });
 
@@ -48,7 +48,7 @@ describe("the invariants of histories", async () => {
   });
 
   it("more runs than the cap of a profile are a breach", async () => {
-    const request = { wanted: ids.slice(2), from: "ready", leaseMs: 30_000, hostId: "h2" } as const;
+    const request = { taskIds: ids.slice(2), from: "ready", leaseMs: 30_000, hostId: "h2" } as const;
     await board.write(OPERATOR, (transaction) => claimTasks(transaction, request), neverAborted);
     const settings = { max_in_progress: 8, max_in_progress_per_profile: { alpha: 1 } };
     expect(findBreach(memory, dispatchPolicy(settings), 4)).toBe("2 run as alpha, above its cap");
@@ -94,7 +94,7 @@ describe("the invariants of histories", async () => {
     ],
   ])("%s is a breach", (_, sql, found) => {
     memory.transact(function* () {
-      for (const statement of sql.split(";")) yield { sql: statement, values: {}, wants: "changes" };
+      for (const statement of sql.split(";")) yield { sql: statement, values: {}, returns: "changes" };
     });
     expect(findBreach(memory, LOOSE, 4)).toMatch(found);
   });
@@ -104,7 +104,7 @@ describe("the invariants of histories", async () => {
                   select 99, task_id, source_status, 'other', 1, 1, 1 from run where id = 1`;
     const write = () =>
       memory.transact(function* () {
-        yield { sql: copy, values: {}, wants: "changes" };
+        yield { sql: copy, values: {}, returns: "changes" };
       });
     expect(write).toThrow(/UNIQUE/);
   });

@@ -28,7 +28,10 @@ export function findBreach(
   );
   const open = counted.filter(({ ended_at }) => ended_at === null);
   return (
-    misnamed(open) ?? aboveCap(counted, policy) ?? miscounted(memory, counted) ?? lost(memory, open, tasks)
+    findOpenRunBreach(open) ??
+    findCapBreach(counted, policy) ??
+    findCounterBreach(memory, counted) ??
+    findLossBreach(memory, open, tasks)
   );
 }
 
@@ -55,7 +58,7 @@ export function findWorkerBreach(
   return workers.size > maxSpawn ? `${workers.size} workers alive, above max_spawn` : undefined;
 }
 
-function misnamed(open: readonly OpenRun[]): string | undefined {
+function findOpenRunBreach(open: readonly OpenRun[]): string | undefined {
   const wrong = open.find((run) => run.current_run_id !== run.id || run.status !== "running");
   if (wrong !== undefined) return `run ${wrong.id} is open, but its task names ${wrong.current_run_id}`;
   return new Set(open.map((run) => run.task_id)).size === open.length
@@ -69,7 +72,7 @@ function countBy(open: readonly OpenRun[], key: (run: OpenRun) => string): Map<s
   return counts;
 }
 
-function aboveCap(open: readonly OpenRun[], policy: DispatchPolicy): string | undefined {
+function findCapBreach(open: readonly OpenRun[], policy: DispatchPolicy): string | undefined {
   if (open.length > (policy.maxSpawn ?? Infinity)) return `${open.length} run, above max_spawn`;
   for (const [host, count] of countBy(open, (run) => run.host_id ?? ""))
     if (count > (policy.maxInProgress ?? Infinity)) return `${count} run on ${host}, above max_in_progress`;
@@ -78,7 +81,7 @@ function aboveCap(open: readonly OpenRun[], policy: DispatchPolicy): string | un
   return undefined;
 }
 
-function miscounted(memory: MemoryDatabase, open: readonly OpenRun[]): string | undefined {
+function findCounterBreach(memory: MemoryDatabase, open: readonly OpenRun[]): string | undefined {
   const expected = new Map<string, number>([["running", open.length]]);
   for (const [host, count] of countBy(open, (run) => run.host_id ?? ""))
     expected.set(`running/host/${host}`, count);
@@ -95,7 +98,7 @@ function miscounted(memory: MemoryDatabase, open: readonly OpenRun[]): string | 
   return missing === undefined ? undefined : `there is no counter ${missing}`;
 }
 
-function lost(memory: MemoryDatabase, open: readonly OpenRun[], tasks: number): string | undefined {
+function findLossBreach(memory: MemoryDatabase, open: readonly OpenRun[], tasks: number): string | undefined {
   const [found] = memory.all<{ tasks: number; running: number }>(
     "select count(*) as tasks, sum(status = 'running') as running from task",
   );

@@ -9,7 +9,7 @@ import { findBreach, findUnsettled, findWorkerBreach } from "./invariants.ts";
 import { gatedDatabase, type MemoryDatabase } from "./memory-database.ts";
 import { OPERATOR, operate } from "./operator-actions.ts";
 import { Scheduler, waitForActors } from "./scheduler.ts";
-import { between, pick, randomStream } from "./seeded-random.ts";
+import { pick, randomBetween, randomStream } from "./seeded-random.ts";
 import { SimulatedDispatchers, SLUG, type Wraps } from "./simulated-dispatchers.ts";
 import { advanceTime, type HostWorld, SimulatedHost } from "./simulated-host.ts";
 
@@ -88,12 +88,12 @@ class History {
     this.#wraps = wraps;
     this.#choose = randomStream(seed, "choose");
     const random = randomStream(seed, "world");
-    const hostCount = between(random, 1, 3);
+    const hostCount = randomBetween(random, 1, 3);
     const settings = {
       max_spawn: pick(random, [1, 2, 3, 5, null]),
       max_in_progress: pick(random, [1, 2, 4, 8]),
       max_in_progress_per_profile: pick(random, [null, 1, 2, { alpha: 1 }]),
-      failure_limit: between(random, 1, 3),
+      failure_limit: randomBetween(random, 1, 3),
       failure_retry_seconds: 600,
       default_assignee: pick(random, ["", "alpha"]),
     };
@@ -127,16 +127,16 @@ class History {
     this.#memory.reset(() => this.#scheduler.now);
     const random = randomStream(this.#seed, "tasks");
     const ids: string[] = [];
-    const count = between(random, 2, 8);
+    const count = randomBetween(random, 2, 8);
     const board = this.#ungated();
     for (let n = 0; n < count; n++) {
       const parents = ids.length > 0 && random() < 0.3 ? [pick(random, ids)] : [];
       const details = {
         title: `task ${n}`,
         assignee: pick(random, ["alpha", "alpha", "beta", "stranger", null]),
-        priority: between(random, 0, 2),
+        priority: randomBetween(random, 0, 2),
         parents,
-        ...(random() < 0.5 && { maxRuntimeSeconds: between(random, 5, 30) }),
+        ...(random() < 0.5 && { maxRuntimeSeconds: randomBetween(random, 5, 30) }),
       };
       const { task } = await board.write(
         OPERATOR,

@@ -22,6 +22,6 @@ export function pick<Item>(random: () => number, items: readonly Item[]): Item {
   return item;
 }
 
-export function between(random: () => number, from: number, to: number): number {
+export function randomBetween(random: () => number, from: number, to: number): number {
   return Math.floor(from + random() * (to - from + 1));
 }

@@ -11,7 +11,7 @@ import { MOST_DISPATCHERS } from "./faults.ts";
 import { findReportBreach } from "./invariants.ts";
 import { type ExecuteWrapper, gatedDatabase, type MemoryDatabase } from "./memory-database.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { between, randomStream } from "./seeded-random.ts";
+import { randomBetween, randomStream } from "./seeded-random.ts";
 import type { SimulatedHost } from "./simulated-host.ts";
 
 /** Wrappers around the real parts, by which a test introduces a bug that histories must find. */
@@ -72,7 +72,7 @@ export class SimulatedDispatchers {
       const { signal } = new AbortController(); // not shared, because a shared signal would collect the listeners of all
       while (this.#alive.has(name)) {
         await this.#pass(name, name, host);
-        await clock.sleep(between(random, 1_000, 15_000), signal);
+        await clock.sleep(randomBetween(random, 1_000, 15_000), signal);
       }
     };
     void loop().catch((error: unknown) => this.#fail(error));

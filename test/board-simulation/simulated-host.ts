@@ -18,7 +18,7 @@ import { blockTask, completeTask } from "../../src/board/operations/tasks/end-ta
 import type { Run } from "../../src/board/task.ts";
 import { AppError } from "../../src/lib/errors.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { between, pick, randomStream } from "./seeded-random.ts";
+import { pick, randomBetween, randomStream } from "./seeded-random.ts";
 
 /** The processes of one run. */
 export interface SimulatedRun {
@@ -197,7 +197,7 @@ export class SimulatedHost implements DispatchHost {
     const ends =
       plan === "hang"
         ? Number.POSITIVE_INFINITY
-        : scheduler.now + between(random, 1_000, this.#world.healed ? 2_000 : 45_000);
+        : scheduler.now + randomBetween(random, 1_000, this.#world.healed ? 2_000 : 45_000);
     while (scheduler.now < ends && run.worker) {
       // In the healing phase even a hanging worker ends.
       if (plan === "hang" && this.#world.healed) break;
@@ -233,7 +233,7 @@ export class SimulatedHost implements DispatchHost {
       return true;
     };
     await retryWhileUnreachable(finish);
-    if (run.worker) await clock.sleep(between(random, 0, CLOSING_MS), signal); // the worker exits a while after its result
+    if (run.worker) await clock.sleep(randomBetween(random, 0, CLOSING_MS), signal); // the worker exits a while after its result
     run.worker = false;
     await retryWhileUnreachable(() =>
       board.write(

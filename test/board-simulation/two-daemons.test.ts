@@ -12,7 +12,7 @@ import { findBreach, findUnsettled, findWorkerBreach } from "./invariants.ts";
 import { gatedDatabase, type MemoryDatabase, openMemoryDatabase } from "./memory-database.ts";
 import { OPERATOR } from "./operator-actions.ts";
 import { Scheduler, waitForActors } from "./scheduler.ts";
-import { between, pick, randomStream } from "./seeded-random.ts";
+import { pick, randomBetween, randomStream } from "./seeded-random.ts";
 import { SLUG } from "./simulated-dispatchers.ts";
 import { advanceTime, type HostWorld, SimulatedHost } from "./simulated-host.ts";
 
@@ -119,7 +119,7 @@ class Hour {
 
   /** Creates tasks, and kills workers and daemons at random, anywhere between two transactions. */
   async #disturb(): Promise<void> {
-    for (let n = between(this.#random, 1, 3); n > 0; n--) {
+    for (let n = randomBetween(this.#random, 1, 3); n > 0; n--) {
       this.#tasks++;
       const assignee = pick(this.#random, PROFILES);
       const details = { title: "work", assignee, ...(this.#random() < 0.5 && { maxRuntimeSeconds: 20 }) };
@@ -129,7 +129,7 @@ class Hour {
       );
       await board.write(OPERATOR, (transaction) => createTask(transaction, details), neverAborted);
     }
-    for (let n = between(this.#random, 0, 40); n > 0; n--) await this.#step();
+    for (let n = randomBetween(this.#random, 0, 40); n > 0; n--) await this.#step();
     const runs = this.#hosts.flatMap((host) => [...host.runs.values()].map((run) => ({ host, run })));
     const withWorker = runs.filter(({ run }) => run.worker);
     if (this.#random() < 0.3 && withWorker.length > 0) {

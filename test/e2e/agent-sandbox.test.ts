@@ -63,7 +63,8 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
   ] as const)(
     "terminal.isolation %s: two sessions use %i sandboxes, and a resumed session uses its own again",
     async (isolation, count) => {
-      await using opened = await openHome([terminal("hostname"), { text: "done" }], {
+      const job = { tools: [{ name: "terminal", input: { command: "sleep 1237", background: true } }] };
+      await using opened = await openHome([terminal("hostname"), job, { text: "done" }], {
         TERMINAL_ISOLATION: isolation,
       });
       const { home, model } = opened;
@@ -72,6 +73,7 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
         expect(run.exitCode, run.stderr).toBe(0);
         return {
           session: /"sessionId":"([^"]+)"/.exec(run.stdout)?.[1] ?? "",
+          killJob: /`hermes (sandbox jobs kill [^`]+)`/.exec(run.stderr)?.[1]?.replaceAll("'", "") ?? "",
           host: /exit_code: 0.*?\\n\\n([0-9a-f]{12})/.exec(run.stdout)?.[1],
         };
       };
@@ -84,6 +86,7 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
       const task = isolation === "shared" ? "default" : first.session;
       const seen = await home.sandbox(["exec", "--task", task, "--", "hostname"]);
       expect(seen.stdout.trim()).toBe(first.host);
+      expect(await home.runHermes(first.killJob.split(" "))).toMatchObject({ exitCode: 0 });
     },
   );
 });

@@ -72,7 +72,7 @@ describe("a call that needs approval in a single run", () => {
     expect(late.stderr).toContain("was already expired; nothing was changed");
   });
 
-  test("agent M3: with approvals.on_timeout end-turn, a question that nobody answers in time ends the turn", async () => {
+  test("agent M3: with approvals.on_timeout end-turn, a question that is not answered in time ends the turn", async () => {
     await using home = await openApprovalHome(ONE_CALL, { ...ASKING, timeout: 1, on_timeout: "end-turn" });
     const run = await home.run(["-z", "go", "--json"]);
     expect(run.exitCode, run.stderr).toBe(7);

@@ -28,7 +28,7 @@ test("agent C3, K2: a question of the model waits for an answer from another pro
   expect(decision).toMatchObject({ step: "person", verdict: "allowed", answeredBy: me });
 });
 
-test("agent C3: words of one's own are an answer too; approve, deny, an empty text, a number out of range and a command that an agent runs are refused", async () => {
+test("agent C3: free text is an answer too; approve, deny, an empty text, a number out of range and a command that an agent runs are refused", async () => {
   await using home = await openApprovalHome(ONE_QUESTION);
   const { ended } = home.start(["-z", "go", "--json"]);
   const { id } = await home.question();
@@ -75,7 +75,7 @@ test("agent C3: without an answer in time the model is asked to use its best jud
   expect(await home.list("--all")).toMatchObject([{ kind: "clarification", state: "expired" }]);
 });
 
-test("agent C3: a run in which nobody can be asked does not offer the tool", async () => {
+test("agent C3: a run that cannot ask a person does not offer the tool", async () => {
   await using home = await openApprovalHome(ONE_QUESTION, { single_query_mode: "deny" });
   const run = await home.run(["-z", "go", "--json"]);
   expect(resultsOf(run)[0]).toContain('There is no tool "clarify"');

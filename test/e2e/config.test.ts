@@ -111,7 +111,7 @@ describe("every key", () => {
       const text = texts.get(key)?.[0] ?? "";
       expect(found.get(key.key), key.key).toMatchObject({ origin: "env" });
       if (key.secret) expect(JSON.stringify(found.get(key.key))).not.toContain(text);
-      else expect(found.get(key.key)?.value, key.key).toEqual(meaning(key.type, text));
+      else expect(found.get(key.key)?.value, key.key).toEqual(valueOfSample(key.type, text));
     }
   });
 
@@ -145,7 +145,7 @@ function samplesOf(key: Key): string[] {
   return key.type === "enum" ? [key.values?.at(-1) ?? ""] : (SAMPLES[key.type] ?? []);
 }
 
-function meaning(type: string, text: string): unknown {
+function valueOfSample(type: string, text: string): unknown {
   if (type === "boolean") return text === "yes";
   return type === "string" || type === "enum" ? text : JSON.parse(text);
 }

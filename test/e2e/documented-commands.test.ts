@@ -77,8 +77,8 @@ async function runBlock(
 }
 
 describe("every command of README.md and docs/guide works as it is written", () => {
-  const runnable = blocks.filter(({ needs, notRun }) => needs === undefined && notRun === undefined);
-  test.each(runnable.map((block) => [block.name, block] as const))("%s", async (_, block) => {
+  const runnableBlocks = blocks.filter(({ needs, notRun }) => needs === undefined && notRun === undefined);
+  test.each(runnableBlocks.map((block) => [block.name, block] as const))("%s", async (_, block) => {
     await using home = await tempHome();
     await runBlock(block, {
       folder: home.folder,

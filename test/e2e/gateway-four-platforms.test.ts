@@ -153,7 +153,7 @@ describeWith("irc", "the gateway on four platforms at once", (ircServer) => {
           };
           await expect.poll(post).toBe(202);
         },
-        // A line on IRC that no bot hears is lost, so people write when it is there, and again if it was killed just then.
+        // An IRC line that is sent while the bot is not connected is lost, so people wait for the bot, and repeat a lost line.
         async irc(index) {
           const person = people[Math.floor(index / PLATFORMS.length) % IRC_PEOPLE];
           while (!isStored(index)) {
@@ -244,7 +244,7 @@ describeWith("irc", "the gateway on four platforms at once", (ircServer) => {
         undefined,
         1,
       );
-      if (process.env["HERMES_TEST_LANE"] === "deep") process.stderr.write(`${report}\n`); // it is what the deep lane is run for
+      if (process.env["HERMES_TEST_LANE"] === "deep") process.stderr.write(`${report}\n`); // the deep lane exists for this report
       expect(
         table.map(({ repeated }) => repeated),
         report,

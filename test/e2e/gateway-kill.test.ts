@@ -24,7 +24,7 @@ function scriptFor(count: number) {
   };
 }
 
-/** A moment in the life of a message at which the gateway is killed. */
+/** A step in the handling of a message at which the gateway is killed. */
 type Moment = "part-lost" | "part-delivered" | "received" | "working" | "answering";
 const MOMENTS: readonly Moment[] = ["part-delivered", "received", "part-lost", "working", "answering"];
 

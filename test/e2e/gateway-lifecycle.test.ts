@@ -45,7 +45,7 @@ test("A18: a fresh home without a platform serves the API, runs the dispatcher a
   });
 });
 
-test("A4, K1: a second gateway of a profile ends with 78 and names the first, which goes on", async () => {
+test("A4, K1: a second gateway of a profile ends with 78 and names the first, which keeps running", async () => {
   await using lab = await open({ answers: [{ text: "still here" }] });
   await using first = await lab.home.run();
   await using second = lab.home.start();
@@ -56,7 +56,7 @@ test("A4, K1: a second gateway of a profile ends with 78 and names the first, wh
   expect(await lab.service.texts(1)).toEqual(["still here"]);
 });
 
-test("A6, K2: a gateway ends with 0 when it is stopped, and with 75 when it is to be started again", async () => {
+test("A6, K2: a gateway ends with 0 when it is stopped, and with 75 when its supervisor must start it again", async () => {
   await using lab = await open({ answers: [] });
   for (const [signal, code] of [
     ["SIGTERM", 0],
@@ -94,16 +94,16 @@ test("A7, K6: start, stop and restart change what is wanted; a kill does not", a
   expect((await lab.home.hermes(["gateway", "stop"])).exitCode).toBe(1);
 });
 
-test("A7: where nobody has started a gateway, or it was killed, status says how to start it", async () => {
+test("A7: if a gateway was never started or was killed, status says how to start it", async () => {
   await using lab = await open({ answers: [] });
   const status = async () => (await lab.home.hermes(["gateway", "status"])).stdout;
-  expect(await status()).toMatch(/wanted +nobody has started it yet; start it with `hermes gateway start`/);
+  expect(await status()).toMatch(/wanted +it has not been started yet; start it with `hermes gateway start`/);
   await (await lab.home.run()).kill();
   expect(await status()).toMatch(/wanted +running, but it has ended; start it with `hermes gateway start`/);
   expect(await status()).toMatch(/ended +unexpectedly; the last sign of life was at \d/);
 });
 
-test("A7: a gateway whose home was removed ends, instead of writing to files that nobody can find", async () => {
+test("A7: a gateway whose home was removed ends, instead of writing to removed files", async () => {
   await using lab = await open({ answers: [] });
   await using gateway = await lab.home.run();
   await lab.home.connected("scripted"); // while it starts, it writes files into the folder that is removed
@@ -188,7 +188,7 @@ test("A7: status shows that a gateway hangs", async () => {
   const never = new AbortController().signal;
   using database = await openGatewayDatabase(join(lab.home.path, "gateway.sqlite"), systemClock, never);
   const age = database.prepare("update lease set expires_at = expires_at - 120000");
-  // Stopped while this transaction has the lock, so that it cannot stop with the lock in its hands.
+  // Suspended while this transaction has the lock, so that it is never suspended while it has the lock itself.
   await database.write(() => {
     gateway.signal("SIGSTOP");
     age.run();

@@ -70,7 +70,7 @@ describeWith("irc", "the gateway on IRC", (server) => {
     );
   });
 
-  test("D2, D4: a stranger is refused, can pair, is answered then, and is shut out again at once", async () => {
+  test("D2, D4: a stranger is refused, is answered after pairing, and is refused again as soon as the pairing is revoked", async () => {
     await using anna = await joinIrc(server, uniqueNick("anna"));
     const nick = uniqueNick("bot");
     await using home = await openGatewayHome({ answers: [{ text: "welcome" }] }, settings(nick));
@@ -291,7 +291,7 @@ describe("the gateway with a scripted service", () => {
     expect(shown.stdout).toMatch(/home of Hermes, from which files are not sent/);
   });
 
-  test("K22: a file with a hostile name is stored under a harmless one, an archive is not unpacked, a picture is shown", async () => {
+  test("K22: a file with a hostile name is stored under a safe name, an archive is not unpacked, a picture is shown", async () => {
     await using lab = await open({ answers: [{ text: "I see." }] });
     await using _gateway = await lab.home.run();
     const pixel =

@@ -193,7 +193,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       await lab.addProfile("coder", { answers: busy }, { settings: settings() });
       const { id } = await lab.add("busy");
       const { hostId } = await readHostFacts(neverAborted);
-      const request = { wanted: [id], from: "ready", leaseMs: 300_000, hostId } as const;
+      const request = { taskIds: [id], from: "ready", leaseMs: 300_000, hostId } as const;
       const [claimed] = (await lab.system.claim(request, neverAborted)).claimed;
       if (claimed === undefined) throw new Error("not claimed");
       await lab.host.start(claimed, neverAborted);

@@ -23,7 +23,7 @@ async function create(home: Home, ...args: string[]): Promise<Task & { created: 
 }
 
 /** Runs a command that must be refused, and returns the error as scripts see it. */
-async function refused(home: Home, args: readonly string[], exitCode = 1) {
+async function errorOfCommand(home: Home, args: readonly string[], exitCode = 1) {
   const run = await home.hermes(["kanban", ...args, "--json"]);
   expect(run, run.stdout + run.stderr).toMatchObject({ exitCode, stdout: "" });
   return (JSON.parse(run.stderr.trim().split("\n").at(-1) ?? "") as { error: Record<string, string> }).error;
@@ -36,7 +36,7 @@ describe("a refused change leaves everything unchanged and says what to do", () 
     const b = await create(home, "b", "--parent", a.id);
     const c = await create(home, "c", "--parent", b.id);
     for (const parent of [b.id, c.id, a.id])
-      expect(await refused(home, ["link", parent, a.id])).toMatchObject({ code: "task-link-cycle" });
+      expect(await errorOfCommand(home, ["link", parent, a.id])).toMatchObject({ code: "task-link-cycle" });
     const shown = await home.hermes(["kanban", "show", a.id, "--json"]);
     expect(shown.json()).toMatchObject({ parents: [], children: [b.id] });
   });
@@ -44,12 +44,12 @@ describe("a refused change leaves everything unchanged and says what to do", () 
   test("a task that does not exist; a similar id is suggested", LONG, async () => {
     await using home = await tempHome();
     const { id } = await create(home, "a");
-    expect(await refused(home, ["create", "b", "--parent", "t_000000000000"])).toMatchObject({
+    expect(await errorOfCommand(home, ["create", "b", "--parent", "t_000000000000"])).toMatchObject({
       code: "task-not-found",
     });
     expect((await home.hermes(["kanban", "list", "--json"])).json()).toHaveLength(1);
     for (const wrong of [id.slice(0, 5), `${id.slice(0, 4)}${id[5]}${id[4]}${id.slice(6)}x`])
-      expect(await refused(home, ["show", wrong])).toMatchObject({
+      expect(await errorOfCommand(home, ["show", wrong])).toMatchObject({
         code: "task-not-found",
         hint: `Did you mean ${id}?`,
       });
@@ -64,17 +64,21 @@ describe("a refused change leaves everything unchanged and says what to do", () 
       [1, 2].map(() => home.hermes(["kanban", "claim", a.id, "--json"], { ownProcess: true })),
     );
     expect(claims.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1]);
-    expect(await refused(home, ["claim", a.id])).toMatchObject({ code: "task-running" });
-    expect(await refused(home, ["claim", b.id])).toMatchObject({ code: "task-move-refused" });
-    expect(await refused(home, ["claim", held.id])).toMatchObject({ hint: expect.stringContaining("--off") });
-    expect(await refused(home, ["assign", a.id, "x"])).toMatchObject({ code: "task-running" });
-    expect(await refused(home, ["release", b.id])).toMatchObject({ code: "task-move-refused" });
-    expect(await refused(home, ["complete", b.id])).toMatchObject({ code: "task-move-refused" });
-    expect(await refused(home, ["promote", b.id])).toMatchObject({ code: "task-parents-open" });
-    expect(await refused(home, ["promote", "--dry-run", b.id])).toMatchObject({ code: "task-parents-open" });
+    expect(await errorOfCommand(home, ["claim", a.id])).toMatchObject({ code: "task-running" });
+    expect(await errorOfCommand(home, ["claim", b.id])).toMatchObject({ code: "task-move-refused" });
+    expect(await errorOfCommand(home, ["claim", held.id])).toMatchObject({
+      hint: expect.stringContaining("--off"),
+    });
+    expect(await errorOfCommand(home, ["assign", a.id, "x"])).toMatchObject({ code: "task-running" });
+    expect(await errorOfCommand(home, ["release", b.id])).toMatchObject({ code: "task-move-refused" });
+    expect(await errorOfCommand(home, ["complete", b.id])).toMatchObject({ code: "task-move-refused" });
+    expect(await errorOfCommand(home, ["promote", b.id])).toMatchObject({ code: "task-parents-open" });
+    expect(await errorOfCommand(home, ["promote", "--dry-run", b.id])).toMatchObject({
+      code: "task-parents-open",
+    });
     await home.hermes(["kanban", "hold", "--off", held.id]);
     await home.hermes(["kanban", "pause"]);
-    expect(await refused(home, ["claim", held.id])).toMatchObject({
+    expect(await errorOfCommand(home, ["claim", held.id])).toMatchObject({
       hint: expect.stringContaining("resume"),
     });
   });
@@ -82,7 +86,7 @@ describe("a refused change leaves everything unchanged and says what to do", () 
   test("a task whose workspace cannot be created is not claimed", LONG, async () => {
     await using home = await tempHome();
     const { id } = await create(home, "a", "--workspace", `worktree:${home.folder}/no-repository`);
-    const error = await refused(home, ["claim", id]);
+    const error = await errorOfCommand(home, ["claim", id]);
     expect(error).toMatchObject({ code: "workspace-refused" });
     const { task, runs } = (await home.hermes(["kanban", "show", id, "--json"])).json<TaskDetails>();
     expect([task.status, runs.map(({ outcome }) => outcome)]).toEqual(["ready", ["released"]]);
@@ -101,7 +105,7 @@ describe("a refused change leaves everything unchanged and says what to do", () 
   test("an archived task no longer changes, and only an archived one is deleted", LONG, async () => {
     await using home = await tempHome();
     const { id } = await create(home, "a");
-    expect(await refused(home, ["purge", id])).toMatchObject({ code: "task-move-refused" });
+    expect(await errorOfCommand(home, ["purge", id])).toMatchObject({ code: "task-move-refused" });
     await home.hermes(["kanban", "archive", id]);
     const changes = [
       ["complete", id],
@@ -112,7 +116,7 @@ describe("a refused change leaves everything unchanged and says what to do", () 
       ["archive", id],
     ];
     for (const args of changes)
-      expect(await refused(home, args)).toMatchObject({ code: "task-move-refused" });
+      expect(await errorOfCommand(home, args)).toMatchObject({ code: "task-move-refused" });
   });
 
   test("an assignee that is not a profile is a lane, and a likely typo is pointed out", LONG, async () => {
@@ -198,7 +202,10 @@ describe("an unusable board is left unchanged", () => {
     await spoil(path);
     const before = await readFile(path);
     for (const args of [["list"], ["create", "b"], ["repair"]])
-      expect(await refused(home, args)).toMatchObject({ code, message: expect.stringContaining(path) });
+      expect(await errorOfCommand(home, args)).toMatchObject({
+        code,
+        message: expect.stringContaining(path),
+      });
     expect(await readFile(path)).toEqual(before);
     // The other boards, and the list of boards, are not affected.
     const made = await home.hermes(["kanban", "boards", "create", "ops", "--json"]);

@@ -71,7 +71,9 @@ async function openHome(databaseUrl = "") {
 type Home = Awaited<ReturnType<typeof openHome>>;
 
 const journal = (home: Home): string => join(home.path, "profiles", ".renaming.json");
-const commandIn = (text: string): string[] => (/`hermes ([^`]+)`/.exec(text)?.[1] ?? "").split(" ");
+const commandsIn = (text: string): string[][] =>
+  [...text.matchAll(/`hermes ([^`]+)`/g)].map(([, words = ""]) => words.split(" "));
+const commandIn = (text: string): string[] => commandsIn(text)[0] ?? [];
 
 /** Behaviour on both databases. `stall` suspends a writer of the board ops in the middle of its transaction. */
 function renameContract(
@@ -102,7 +104,7 @@ function renameContract(
   );
 
   it(
-    "board G47: a profile with a running task is neither renamed nor deleted, and the suggested command works",
+    "board G47: a profile with a running task is neither renamed nor deleted, and after the suggested commands it does not start again",
     LONG,
     async () => {
       await using database = await openDatabase();
@@ -120,7 +122,10 @@ function renameContract(
       expect(await home.profiles()).toEqual(["a", "other"]);
       for (const slug of BOARDS) expect(await home.assignees(slug)).toEqual(["a", "other"]);
       const refused = await home.hermes(["profile", "rename", "a", "b"]);
-      expect((await home.hermes(commandIn(refused.stderr))).exitCode).toBe(0);
+      for (const command of commandsIn(refused.stderr))
+        expect((await home.hermes(command)).exitCode, command.join(" ")).toBe(0);
+      const why = await home.hermes(["kanban", "--board", "ops", "why", id]);
+      expect(why.stdout).toContain("It is on hold.");
       expect((await home.hermes(["profile", "rename", "a", "b"])).exitCode).toBe(0);
       for (const slug of BOARDS) expect(await home.assignees(slug)).toEqual(["b", "other"]);
     },

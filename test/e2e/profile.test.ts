@@ -36,6 +36,19 @@ describe("a profile", () => {
     );
   });
 
+  test("is named in hints when it was chosen with -p, so that the commands run as written", async () => {
+    await using home = await tempHome();
+    await home.hermes(["profile", "create", "work"]);
+    const words = ["sandbox", "jobs", "log", "proc_1234"];
+    const { stderr } = await home.hermes(["-p", "work", ...words]);
+    expect(stderr).toContain("`hermes -p work sandbox jobs --all`");
+    expect((await home.hermes(words)).stderr).toContain("`hermes sandbox jobs --all`");
+    const help = (await home.hermes(["-p", "work", "sandbox", "jobs", "log"])).stderr;
+    expect(help).toContain("`hermes sandbox jobs log --help`");
+    const missing = await home.hermes(["-p", "nowhere", "status"]);
+    expect(missing.stderr).not.toContain("`hermes -p nowhere");
+  });
+
   test("is not renamed, deleted or switched to from the shell of a worker", async () => {
     await using home = await tempHome();
     await home.hermes(["profile", "create", "work"]);
@@ -198,7 +211,7 @@ describe("bad names", () => {
   });
 });
 
-test("F52: no question is asked where nobody can answer, and nothing is done", async () => {
+test("F52: without a terminal no question is asked, and nothing is done", async () => {
   await using home = await tempHome();
   await home.hermes(["profile", "create", "work"]);
   const { exitCode, stdout, stderr } = await home.hermes(["profile", "delete", "work"], { stdin: "y\n" });

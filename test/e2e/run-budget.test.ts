@@ -38,7 +38,7 @@ const piece = (delta: object, finish: string | null = null) =>
 test("--run-budget ends a turn with exit code 3, no matter what it waits for, and the turn is recorded", async () => {
   await using streaming = await listen(repeating(piece({ content: "on and on. " }).trim()));
   await using keepalive = await listen(repeating(": keepalive"));
-  await using nobody = await listen(silent);
+  await using silentServer = await listen(silent);
   const command = JSON.stringify({ command: "sleep 300 & echo $! > pid; wait" });
   await using calling = await listen((socket) => {
     socket.once("data", () => {
@@ -50,12 +50,12 @@ test("--run-budget ends a turn with exit code 3, no matter what it waits for, an
   const rows = [
     { name: "a stream", url: `http://127.0.0.1:${streaming.port}`, said: /^((on and on\. )+\n)?$/ },
     { name: "comments only", url: `http://127.0.0.1:${keepalive.port}`, said: /^$/ },
-    { name: "no answer", url: `http://127.0.0.1:${nobody.port}`, said: /^$/ },
-    { name: "no handshake", url: `https://127.0.0.1:${nobody.port}`, said: /^$/ },
+    { name: "no answer", url: `http://127.0.0.1:${silentServer.port}`, said: /^$/ },
+    { name: "no handshake", url: `https://127.0.0.1:${silentServer.port}`, said: /^$/ },
     {
       name: "no tunnel",
       url: "https://api.test",
-      env: { HTTPS_PROXY: `http://127.0.0.1:${nobody.port}` },
+      env: { HTTPS_PROXY: `http://127.0.0.1:${silentServer.port}` },
       said: /^$/,
     },
     { name: "a command", url: `http://127.0.0.1:${calling.port}`, said: /^I wait\.\n$/, runsCommand: true },

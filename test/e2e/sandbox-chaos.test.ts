@@ -75,7 +75,7 @@ describeWith("docker", "when the owner is killed", (service) => {
     await killed?.ended;
     await vi.waitFor(async () => {
       await reclaimEverything(service, home);
-      expect(await running(home)).toHaveLength(1);
+      expect(await runningContainers(home)).toHaveLength(1);
     }, soon);
     living?.kill();
     await living?.ended;
@@ -126,7 +126,7 @@ describeWith("docker", "in the middle of a command", (service) => {
     await home.docker("stop", id);
     const end = await run.ended;
     expect(end.exitCode).toBe(125);
-    expect(end.stderr).toMatch(/the sandbox is exited.*not run again/);
+    expect(end.stderr).toMatch(/the sandbox was stopped.*not run again/);
     expect(await home.exec("cat /etc/kept")).toMatchObject({ exitCode: 0, stdout: "kept\n" });
     expect(await home.containers()).toEqual([id]);
   });
@@ -267,7 +267,7 @@ async function expectNothingOrphaned(service: RunningPart<"docker">, home: Sandb
   }, soon);
 }
 
-async function running(home: SandboxHome): Promise<string[]> {
+async function runningContainers(home: SandboxHome): Promise<string[]> {
   const filter = `label=hermes-profile-id=${await home.profileId()}`;
   return (await home.docker("ps", "-q", "--filter", filter)).split("\n").filter((line) => line !== "");
 }

@@ -355,6 +355,8 @@ describeWith("docker", "managing sandboxes", (service) => {
     await using home = await openSandboxHome(service);
     const missing = await home.sandbox(["explain"]);
     expect(missing.stderr).toContain("does not exist yet");
+    const ofTask = await home.sandbox(["explain", "--task", "a task"]);
+    expect(ofTask.stderr).toContain("`hermes sandbox exec --task 'a task' -- true`");
     await home.exec("true");
     expect((await home.sandbox(["explain"])).stdout).toMatch(/network none\n.*user.*\n/);
     const rows = (await home.sandbox(["list", "--json"])).json<ListRow[]>();

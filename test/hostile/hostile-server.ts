@@ -64,7 +64,7 @@ async function answer(reply: Reply, socket: Socket, response: ServerResponse): P
     ...headers,
     ...(encoding && { "content-encoding": encoding }),
   });
-  for (const piece of encoding === undefined ? body : [encoded(encoding, body)]) {
+  for (const piece of encoding === undefined ? body : [encodeBody(encoding, body)]) {
     response.write(piece);
     await turnOfEventLoop();
   }
@@ -76,7 +76,7 @@ async function answer(reply: Reply, socket: Socket, response: ServerResponse): P
   else socket.destroy();
 }
 
-function encoded(encoding: NonNullable<Reply["encoding"]>, body: NonNullable<Reply["body"]>): Buffer {
+function encodeBody(encoding: NonNullable<Reply["encoding"]>, body: NonNullable<Reply["body"]>): Buffer {
   const bytes = Buffer.concat(body.map((piece) => Buffer.from(piece)));
   switch (encoding) {
     case "gzip":

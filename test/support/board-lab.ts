@@ -85,7 +85,10 @@ export async function openPostgresLab(url: string): Promise<BoardLab> {
 }
 
 /** The lines of an export. */
-export async function exported(store: BoardStore, options: { portable?: boolean } = {}): Promise<string[]> {
+export async function exportedLines(
+  store: BoardStore,
+  options: { portable?: boolean } = {},
+): Promise<string[]> {
   const lines: string[] = [];
   await store.export(options, (line) => void lines.push(line), neverAborted);
   return lines;
@@ -98,7 +101,7 @@ export async function openStage(openLab: () => Promise<BoardLab>) {
   const operator = store.as({ kind: "operator", name: "alice" });
   const system = store.as({ kind: "system", name: "dispatcher" });
   const claim = async (id: string, options: Partial<ClaimRequest> = {}): Promise<ClaimedTask> => {
-    const { claimed, refused } = await system.claim({ ...CLAIM, ...options, wanted: [id] }, neverAborted);
+    const { claimed, refused } = await system.claim({ ...CLAIM, ...options, taskIds: [id] }, neverAborted);
     const [first] = claimed;
     if (first === undefined) throw new Error(`not claimed: ${JSON.stringify(refused)}`);
     return first;
@@ -130,10 +133,10 @@ export const CLAIM = { from: "ready", leaseMs: 30_000, hostId: "host-1" } as con
 export async function claimNext(store: BoardStore, count: number, request: Partial<ClaimRequest> = {}) {
   const { tasks } = await store.list({ status: "ready", limit: 1_000 }, neverAborted);
   const free = tasks.filter(({ hold, not_before }) => !hold && not_before === null);
-  const wanted = free.slice(0, count).map(({ id }) => id);
+  const taskIds = free.slice(0, count).map(({ id }) => id);
   return store
     .as({ kind: "system", name: "dispatcher" })
-    .claim({ ...CLAIM, ...request, wanted }, neverAborted);
+    .claim({ ...CLAIM, ...request, taskIds }, neverAborted);
 }
 
 export function runCaller(task: Task, { id: runId, profile }: Run, token: string): Caller {

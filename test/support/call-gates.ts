@@ -3,21 +3,21 @@ import type { CallGate } from "../../src/agent/run-tools.ts";
 import type { Decision } from "../../src/policy/decision.ts";
 import type { ToolCallPart } from "../../src/providers/message.ts";
 
-function decided({ callId, tool, input }: ToolCallPart, decision: Decision): DecidedCall {
+function decidedCall({ callId, tool, input }: ToolCallPart, decision: Decision): DecidedCall {
   return { callId, tool, hash: input, summary: input, decision };
 }
 
 /** Allows every call. */
 export const OPEN_GATE: CallGate = {
   takeReviews: () => [],
-  decide: async (call) => decided(call, { verdict: "allowed", step: "yolo", reason: "a test" }),
+  decide: async (call) => decidedCall(call, { verdict: "allowed", step: "yolo", reason: "a test" }),
 };
 
 /** Denies every call. */
 export const CLOSED_GATE: CallGate = {
   takeReviews: () => [],
   decide: async (call) =>
-    decided(call, {
+    decidedCall(call, {
       verdict: "denied",
       step: "deny-rule",
       reason: "a test",

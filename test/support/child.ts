@@ -42,7 +42,7 @@ export function startChild(url: URL, role: string, input: unknown, { wrap = [] }
   child.stderr.setEncoding("utf8").on("data", (text) => {
     stderr += text;
   });
-  const ended = ending(child).then((end) => {
+  const ended = exitOf(child).then((end) => {
     withoutWarning({ stderr });
     return end;
   });
@@ -66,7 +66,7 @@ export function startChild(url: URL, role: string, input: unknown, { wrap = [] }
   };
 }
 
-async function ending(child: ChildProcess): Promise<number | string> {
+async function exitOf(child: ChildProcess): Promise<number | string> {
   const [code, signal] = await once(child, "close");
   return code ?? signal;
 }

@@ -142,7 +142,7 @@ export async function openCompactionLab(
     store,
     session,
     isStored: stored !== undefined,
-    earlier: [],
+    earlierExchanges: [],
     identity: await readOwnIdentity(neverAborted),
     model: {
       ...model,
@@ -159,7 +159,7 @@ export async function openCompactionLab(
     haltsLoops: false,
     maxDenials: 3,
     endsUnanswered: false,
-    takeSpent: () => [],
+    takeAuxiliaryRequests: () => [],
     spendingCaps: { session: undefined, day: undefined, isCostUnknown: false },
     isTitleCut: false,
     redact: (text) => text,
@@ -190,7 +190,7 @@ export async function openCompactionLab(
     /** Runs one turn and returns its events. */
     async say(text: string, signal = neverAborted): Promise<AgentEvent[]> {
       const events: AgentEvent[] = [];
-      for await (const event of conversation.say(user(text), NO_LIMITS, signal)) events.push(event);
+      for await (const event of conversation.runTurn(user(text), NO_LIMITS, signal)) events.push(event);
       return events;
     },
     [Symbol.dispose]: () => store[Symbol.dispose](),

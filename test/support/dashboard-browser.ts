@@ -19,6 +19,8 @@ const THEMES = ["light", "dark"] as const;
 export interface PageOptions {
   readonly size?: keyof typeof SIZES | { readonly width: number; readonly height: number };
   readonly theme?: (typeof THEMES)[number];
+  /** The language of the browser. */
+  readonly locale?: string;
 }
 
 export function launchBrowser(executablePath: string): Promise<Browser> {
@@ -53,8 +55,25 @@ export function shareDashboard(executablePath: string) {
   };
 }
 
+/** A Chromium that the tests of one file share, for dashboards with settings of their own. */
+export function shareBrowser(executablePath: string) {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await launchBrowser(executablePath);
+  });
+  afterAll(async () => browser?.close());
+  return {
+    async openDashboard(prepare: (home: TempHome) => Promise<void>): Promise<Dashboard> {
+      if (browser === undefined) throw new Error("only tests have the browser");
+      return openDashboard(browser, prepare);
+    },
+  };
+}
+
+type TempHome = Awaited<ReturnType<typeof tempHome>>;
+
 /** A home of its own and the built program that serves its dashboard. Disposing closes the pages too. */
-export async function openDashboard(browser: Browser) {
+export async function openDashboard(browser: Browser, prepare?: (home: TempHome) => Promise<void>) {
   const home = await tempHome();
   let contexts: BrowserContext[] = [];
   const opened: (() => PromiseLike<unknown>)[] = [() => home[Symbol.asyncDispose]()];
@@ -62,6 +81,7 @@ export async function openDashboard(browser: Browser) {
     for (const end of opened.toReversed()) await end();
   };
   try {
+    await prepare?.(home);
     let server = await serve(home, 0);
     opened.push(() => server.stop());
     opened.push(() => Promise.all(contexts.map((context) => context.close())));
@@ -97,7 +117,7 @@ export async function openDashboard(browser: Browser) {
           tab = await page(path);
           return tab;
         }
-        await tab.evaluate("localStorage.clear()");
+        await tab.evaluate("localStorage.clear(); sessionStorage.clear()");
         await tab.setViewportSize(SIZES.desktop);
         await tab.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
         await tab.mouse.move(0, 0);
@@ -137,10 +157,12 @@ export type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
 
 async function newContext(
   browser: Browser,
-  { size = "desktop", theme = "light" }: PageOptions,
+  { size = "desktop", theme = "light", locale = "en-US" }: PageOptions,
 ): Promise<BrowserContext> {
   const viewport = typeof size === "string" ? SIZES[size] : size;
-  const context = await browser.newContext({ viewport, colorScheme: theme, reducedMotion: "reduce" });
+  const context = await browser.newContext({
+    ...{ viewport, locale, colorScheme: theme, reducedMotion: "reduce" },
+  });
   context.setDefaultTimeout(WITHIN_MS);
   return context;
 }

@@ -52,7 +52,7 @@ export async function openFilesLab({ folder, setUp = ":", open }: FilesTraits): 
 }
 
 /** The same environment with each request passed through `change`. */
-export function changed(
+export function withChangedRequests(
   environment: Environment,
   change: (request: CommandRequest) => CommandRequest,
 ): Environment {
@@ -60,17 +60,20 @@ export function changed(
     openSession: () => environment.openSession(),
     run: (request, signal) => environment.run(change(request), signal),
     warm: async () => undefined,
-    busy: 0,
+    runningCommands: 0,
     [Symbol.asyncDispose]: async () => undefined,
   };
 }
 
 /** The files of the same environment with each command passed through `alter`. */
-export function altered(
+export function withChangedCommands(
   environment: Environment,
   alter: (command: string) => string,
   programs: SearchPrograms = {},
 ): EnvironmentFiles {
-  const other = changed(environment, (request) => ({ ...request, command: alter(request.command) }));
+  const other = withChangedRequests(environment, (request) => ({
+    ...request,
+    command: alter(request.command),
+  }));
   return createEnvironmentFiles(other, other.openSession(), programs);
 }

@@ -21,7 +21,7 @@ export const TEST_SURFACE: Surface = {
   takesNotes: true,
   haltsLoops: true,
   showsText: true,
-  whenAsked: "ask",
+  whenApprovalNeeded: "ask",
   titledBy: "message",
 };
 

@@ -84,7 +84,7 @@ export async function openJobsIn(
     outside: environment.outside,
     run: (request, runSignal) => intercept(request, () => environment.run(request, runSignal)),
     warm: async () => undefined,
-    busy: 0,
+    runningCommands: 0,
     [Symbol.asyncDispose]: async () => undefined,
   };
   const jobs = createJobs({

@@ -53,7 +53,7 @@ export async function openKanbanCli() {
       print: (text) => print(`${text}\n`),
       write: print,
       draw: print,
-      drained: options.drained ?? (async () => undefined),
+      waitForReader: options.drained ?? (async () => undefined),
       status: () => undefined,
       note: (text) => {
         output.stderr += `${text}\n`;

@@ -61,12 +61,12 @@ const statusSchema = z.object({
     ssh: z.union([ssh, notRunning]),
     postgres: z.union([postgres, notRunning]),
     chromium: z.union([chromium, notRunning]),
-    irc: z.union([irc, notRunning]).default(stopped("not started")),
+    irc: z.union([irc, notRunning]).default(stoppedService("not started")),
     // Absent in a status that an earlier version of scripts/test-services has written.
     bubblewrap: z
       .union([bubblewrap, notRunning])
       .default({ state: "stopped", reason: "not started: run scripts/test-services start" }),
-    mail: z.union([mail, notRunning]).default(stopped("not started")),
+    mail: z.union([mail, notRunning]).default(stoppedService("not started")),
   }),
 });
 
@@ -108,10 +108,10 @@ export function parseServicesStatus(text: string): ServicesStatus {
 /** The part as `start` recorded it; a server that has exited since, or is from an earlier boot, does not count as running. */
 export function loadPart<P extends Part>(part: P, folder = servicesFolder()): RunningPart<P> | NotRunning {
   const status = loadStatus(folder);
-  if (status === undefined) return stopped("not started");
+  if (status === undefined) return stoppedService("not started");
   const found: ServicesStatus["parts"][Part] = status.parts[part];
   if (found.state === "running" && "process" in found && !isAlive(found.process)) {
-    return stopped("its server has exited");
+    return stoppedService("its server has exited");
   }
   return found as RunningPart<P> | NotRunning;
 }
@@ -130,7 +130,7 @@ export function describeWith<P extends Part>(
   }
 }
 
-function stopped(why: string): NotRunning {
+function stoppedService(why: string): NotRunning {
   return { state: "stopped", reason: `${why}: run scripts/test-services start` };
 }
 

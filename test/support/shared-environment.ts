@@ -21,7 +21,7 @@ export function sharedEnvironment(
       outside: environment.outside,
       run: (request, signal) => environment.run(request, signal),
       warm: (signal) => environment.warm(signal),
-      busy: 0,
+      runningCommands: 0,
       [Symbol.asyncDispose]: async () => undefined,
     };
   };

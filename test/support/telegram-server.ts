@@ -13,7 +13,7 @@ export interface TelegramServer extends AsyncDisposable {
   readonly botId: number;
   /** A person writes in the direct chat, or wherever `change` says. Returns the id of the message. */
   write(text: string, change?: Record<string, unknown>): number;
-  /** Somebody presses a button of a message of the bot. */
+  /** A person presses a button of a message of the bot. */
   press(messageId: number, data: string): void;
   /** The texts in a chat as people see them, once there are at least `count`. */
   texts(count: number, chatId?: number): Promise<readonly string[]>;
@@ -108,7 +108,7 @@ export async function startTelegramServer(): Promise<TelegramServer> {
   }
 
   function getUpdates(fields: Readonly<Record<string, unknown>>, reply: (body: object) => void): void {
-    // The request that came before is ended, whoever it belongs to.
+    // An earlier request is ended, even if another program sent it.
     polling?.answer(refusal(409, `Conflict: ${OTHER_REQUEST}`));
     const offset = Number(fields["offset"] ?? 0);
     while ((updates[0]?.update_id ?? offset) < offset) updates.shift();

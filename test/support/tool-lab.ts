@@ -137,7 +137,7 @@ export async function openToolLab(
     run: (request, signal) =>
       intercept(request, (changed) => testEnvironment.environment.run(changed, signal)),
     warm: async () => undefined,
-    busy: 0,
+    runningCommands: 0,
     [Symbol.asyncDispose]: async () => undefined,
   };
   const redactor = createRedactor({ secrets: [SECRET] });

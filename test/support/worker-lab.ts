@@ -91,7 +91,7 @@ export async function openWorkerLab({
     (await operator.create({ title, assignee: "coder", ...details }, neverAborted)).task;
   const claim = async (id: string, childLimits?: ChildLimits): Promise<ClaimedTask> => {
     const { claimed, refused } = await system.claim(
-      { wanted: [id], from: "ready", leaseMs, hostId: HOST, ...(childLimits && { childLimits }) },
+      { taskIds: [id], from: "ready", leaseMs, hostId: HOST, ...(childLimits && { childLimits }) },
       neverAborted,
     );
     const [first] = claimed;

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useContext } from "react";
-import buttons from "../components/button.module.css";
+import buttons from "../components/controls/button.module.css";
 import { OwnProfile } from "./profile.tsx";
 
 interface ChatLinkProps {

@@ -3,11 +3,13 @@ import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import type { CardsAnswer } from "../../../src/api/contract/boards.ts";
 import type { SessionsAnswer } from "../../../src/api/contract/sessions.ts";
-import type { IconName } from "../components/icon.tsx";
-import { plainText } from "../components/plain-text.ts";
+import type { IconName } from "../components/controls/icon.tsx";
+import { plainText } from "../components/text/plain-text.ts";
 import { useApi, useAppData } from "../data/app-data.tsx";
 import { boardsQuery, profilesQuery } from "../data/queries.ts";
+import { LANGUAGES, language } from "../words/language.ts";
 import { words } from "../words/words.ts";
+import { changeLanguage } from "./appearance-menu.tsx";
 import { labelOf, PAGES } from "./pages.ts";
 import { useChooseProfile, useProfile } from "./profile.tsx";
 import { chooseTheme, THEMES } from "./theme.ts";
@@ -69,6 +71,15 @@ export function useCommands(onKeys: () => void): readonly Command[] {
       run: () => chooseTheme(name),
     }),
   );
+  const languages = LANGUAGES.filter((name) => name !== language).map(
+    (name): Command => ({
+      id: `language ${name}`,
+      group: palette.actions,
+      label: palette.language(words.shell.language[name]),
+      icon: "language",
+      run: () => changeLanguage(name),
+    }),
+  );
   const actions: readonly Command[] = [
     {
       id: "new task",
@@ -91,7 +102,7 @@ export function useCommands(onKeys: () => void): readonly Command[] {
       },
     },
   ];
-  return [...pages, ...actions, ...others, ...themes];
+  return [...pages, ...actions, ...others, ...themes, ...languages];
 }
 
 /** Tasks and sessions that match the typed text; late answers to earlier text are ignored. */

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
-import { Button } from "../components/button.tsx";
-import { Note } from "../components/note.tsx";
-import { useNow } from "../components/time.tsx";
+import { Button } from "../components/controls/button.tsx";
+import { Note } from "../components/layout/note.tsx";
+import { useNow } from "../components/text/time.tsx";
 import { useLive, useLiveStatus } from "../data/app-data.tsx";
 import type { LiveStatus } from "../data/live-status.ts";
 import { timeOfDay } from "../words/format.ts";

@@ -1,5 +1,5 @@
 import { Fragment } from "react";
-import { Dialog } from "../components/dialog.tsx";
+import { Dialog } from "../components/layout/dialog.tsx";
 import { words } from "../words/words.ts";
 import styles from "./key-help.module.css";
 import { COMMAND_KEY, useKeyMap } from "./keys.tsx";

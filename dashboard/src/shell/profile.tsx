@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { createContext, useContext } from "react";
-import { Icon } from "../components/icon.tsx";
-import { Menu } from "../components/menu.tsx";
+import { Icon } from "../components/controls/icon.tsx";
+import { Menu } from "../components/controls/menu.tsx";
 import { useApi } from "../data/app-data.tsx";
 import { profilesQuery } from "../data/queries.ts";
 import { words } from "../words/words.ts";
@@ -16,6 +16,13 @@ export function useProfile(): string {
   const own = useContext(OwnProfile);
   const { profile } = useSearch({ strict: false }) as { profile?: string };
   return profile ?? own;
+}
+
+/** The title of a page about the profile, with its name unless it is the server's own. */
+export function useProfileTitle(title: string): string {
+  const own = useContext(OwnProfile);
+  const profile = useProfile();
+  return profile === own ? title : `${title} · ${profile}`;
 }
 
 export function useChooseProfile(): (name: string) => void {

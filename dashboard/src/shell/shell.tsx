@@ -1,12 +1,13 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
-import { Button } from "../components/button.tsx";
-import { Icon } from "../components/icon.tsx";
-import { Menu } from "../components/menu.tsx";
-import { Note } from "../components/note.tsx";
-import { useMedia } from "../components/use-media.ts";
+import { Button } from "../components/controls/button.tsx";
+import { Icon } from "../components/controls/icon.tsx";
+import { Menu } from "../components/controls/menu.tsx";
+import { Note } from "../components/layout/note.tsx";
+import { useMedia } from "../components/layout/use-media.ts";
 import { words } from "../words/words.ts";
+import { AppearanceMenu } from "./appearance-menu.tsx";
 import { Brand } from "./brand.tsx";
 import { ConnectionNote, LiveState } from "./connection.tsx";
 import { KeyHelp } from "./key-help.tsx";
@@ -15,7 +16,6 @@ import { labelOf, PAGES, type PageRow } from "./pages.ts";
 import { Palette } from "./palette.tsx";
 import { OwnProfile, ProfileSwitcher } from "./profile.tsx";
 import styles from "./shell.module.css";
-import { chooseTheme, readTheme, THEMES } from "./theme.ts";
 import { useNeedsCount } from "./use-needs-count.ts";
 import { useNewTask } from "./use-new-task.ts";
 
@@ -55,23 +55,25 @@ export function Shell({ me, children }: ShellProps) {
       <div
         className={`${styles.shell} ${isBoard || isSmall ? styles.narrow : ""} ${isBoard ? styles.bare : ""}`}
       >
-        <aside className={styles.rail} aria-label={words.shell.navigation}>
+        <aside className={styles.rail} aria-label={words.shell.name}>
           <Link to="/" className={styles.brand} aria-label={words.shell.name}>
             <Brand />
             <span>{words.shell.name}</span>
           </Link>
           <ProfileSwitcher />
-          {PAGES.map((group) => (
-            <nav key={group[0]?.path} className={styles.nav}>
-              {group.map((page) => (
-                <PageLink key={page.path} page={page} />
-              ))}
-            </nav>
-          ))}
+          <nav className={styles.groups} aria-label={words.shell.navigation}>
+            {PAGES.map((group) => (
+              <div key={group[0]?.path} className={styles.nav}>
+                {group.map((page) => (
+                  <PageLink key={page.path} page={page} />
+                ))}
+              </div>
+            ))}
+          </nav>
           <div className={styles.foot}>
             <LiveState />
             <span className={styles.version}>{me.version}</span>
-            <ThemeMenu />
+            <AppearanceMenu className={styles.theme} />
           </div>
         </aside>
         <main className={styles.main} id="main" tabIndex={-1}>
@@ -107,15 +109,41 @@ export function Shell({ me, children }: ShellProps) {
         </main>
         <nav className={styles.tabBar} aria-label={words.shell.navigation}>
           {PAGES.flat()
-            .slice(0, 5)
+            .slice(0, PAGES.flat().length > SHORT ? SHORT - 1 : SHORT)
             .map((page) => (
               <PageLink key={page.path} page={page} />
             ))}
+          {PAGES.flat().length > SHORT && <MorePages />}
         </nav>
       </div>
       {open === "palette" && <Palette onClose={close} onKeys={() => setOpen("keys")} />}
       {open === "keys" && <KeyHelp onClose={close} />}
     </OwnProfile>
+  );
+}
+
+/** How many places the bar of a phone has. */
+const SHORT = 5;
+
+/** The pages for which the bar of a phone has no place. */
+function MorePages() {
+  const navigate = useNavigate();
+  return (
+    <Menu
+      name={words.shell.morePages}
+      kind="quiet"
+      icon="more"
+      className={styles.morePages}
+      items={PAGES.flat()
+        .slice(SHORT - 1)
+        .map((page) => ({
+          label: labelOf(page),
+          icon: page.icon,
+          run: () => void navigate({ to: page.path }),
+        }))}
+    >
+      <span>{words.shell.more}</span>
+    </Menu>
   );
 }
 
@@ -144,29 +172,6 @@ function PhoneTitle() {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const page = PAGES.flat().find(({ path: own }) => (own === "/" ? path === own : path.startsWith(own)));
   return <span>{page ? labelOf(page) : words.shell.name}</span>;
-}
-
-function ThemeMenu() {
-  const [theme, setTheme] = useState(readTheme);
-  const icon = { system: "contrast", light: "sun", dark: "moon" } as const;
-  return (
-    <Menu
-      name={words.shell.theme.label}
-      kind="quiet"
-      small
-      icon={icon[theme]}
-      aria-label={words.shell.theme.label}
-      className={styles.theme}
-      items={THEMES.map((name) => ({
-        label: words.shell.theme[name],
-        checked: name === theme,
-        run: () => {
-          chooseTheme(name);
-          setTheme(name);
-        },
-      }))}
-    />
-  );
 }
 
 /** Does not follow the link, because its hash would become part of the address. */

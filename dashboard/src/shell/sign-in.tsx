@@ -1,9 +1,9 @@
 import { useEffect, useState } from "react";
-import type { Me } from "../../../src/api/contract/access.ts";
-import { Button } from "../components/button.tsx";
-import { CopyLine } from "../components/copy-line.tsx";
-import { TextField } from "../components/field.tsx";
-import { Note } from "../components/note.tsx";
+import type { Me, OidcStartAnswer } from "../../../src/api/contract/access.ts";
+import { Button } from "../components/controls/button.tsx";
+import { TextField } from "../components/controls/field.tsx";
+import { Note } from "../components/layout/note.tsx";
+import { CopyLine } from "../components/text/copy-line.tsx";
 import { useApi } from "../data/app-data.tsx";
 import { Problem } from "../data/problem.ts";
 import { sentenceOf } from "../words/problem-words.ts";
@@ -11,30 +11,43 @@ import { words } from "../words/words.ts";
 import { Brand } from "./brand.tsx";
 import styles from "./sign-in.module.css";
 
-export type Ways = Extract<Me, { signedIn: false }>["ways"];
-
 interface SignInProps {
-  readonly ways: Ways;
+  readonly ways: Extract<Me, { signedIn: false }>["ways"];
+  /** The host of the OpenID Connect provider. */
+  readonly provider?: string | undefined;
   /** The code of the link that was opened. */
-  readonly code: string | undefined;
+  readonly code?: string | undefined;
+  /** Why the provider did not sign this browser in. */
+  readonly providerProblem?: string | undefined;
   /** Shown over an open page whose sign-in has ended. */
   readonly over?: boolean;
   onSignedIn(): void;
 }
 
-/** Signs this browser in with a link or a password. */
-export function SignIn({ ways, code, over = false, onSignedIn }: SignInProps) {
+/** Signs this browser in with a link, a password or a provider. */
+export function SignIn({
+  ways,
+  provider = "",
+  providerProblem,
+  code,
+  over = false,
+  onSignedIn,
+}: SignInProps) {
   const api = useApi();
-  const [problem, setProblem] = useState<string>();
+  const [problem, setProblem] = useState(() => describeProblem(providerProblem));
   const [busy, setBusy] = useState(code !== undefined);
   const { signIn } = words.shell;
 
-  const attempt = async (request: () => Promise<unknown>, refusal: string): Promise<void> => {
+  const attempt = async (
+    request: () => Promise<unknown>,
+    refusal: string,
+    isSignedIn = true,
+  ): Promise<void> => {
     setBusy(true);
     setProblem(undefined);
     try {
       await request();
-      onSignedIn();
+      if (isSignedIn) onSignedIn();
     } catch (error) {
       const status = error instanceof Problem ? error.status : 0;
       setProblem(status === 401 ? refusal : status === 429 ? signIn.tooMany : sentenceOf(error));
@@ -44,6 +57,12 @@ export function SignIn({ ways, code, over = false, onSignedIn }: SignInProps) {
   };
   const enter = (text: string): Promise<void> =>
     attempt(() => api.send("POST", "enter", { code: text }), signIn.failed);
+
+  const openProvider = async (): Promise<void> => {
+    const next = location.pathname.slice(new URL(document.baseURI).pathname.length - 1) + location.search;
+    const { url } = await api.send<OidcStartAnswer>("POST", "oidc/start", { next });
+    location.assign(url);
+  };
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a link is used once
   useEffect(() => {
@@ -60,6 +79,11 @@ export function SignIn({ ways, code, over = false, onSignedIn }: SignInProps) {
         <div role="alert">
           <Note bad>{problem}</Note>
         </div>
+      )}
+      {ways.includes("oidc") && (
+        <Button kind="main" busy={busy} onClick={() => void attempt(openProvider, signIn.wrong, false)}>
+          {signIn.provider(provider)}
+        </Button>
       )}
       {ways.includes("password") && (
         <PasswordForm
@@ -78,6 +102,11 @@ export function SignIn({ ways, code, over = false, onSignedIn }: SignInProps) {
       )}
     </div>
   );
+}
+
+function describeProblem(problem: string | undefined): string | undefined {
+  const { problems } = words.shell.signIn;
+  return problem === undefined ? undefined : (problems[problem] ?? problems["invalid"]);
 }
 
 function PasswordForm({

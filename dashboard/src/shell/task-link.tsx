@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import buttons from "../components/button.module.css";
+import buttons from "../components/controls/button.module.css";
 
 interface TaskLinkProps {
   readonly board: string;

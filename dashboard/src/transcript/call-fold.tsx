@@ -1,8 +1,8 @@
 import { useState } from "react";
 import type { Call } from "../../../src/api/contract/sessions.ts";
-import { DiffView, isDiff } from "../components/diff-view.tsx";
-import { Icon } from "../components/icon.tsx";
-import { plainText } from "../components/plain-text.ts";
+import { Icon } from "../components/controls/icon.tsx";
+import { DiffView, isDiff } from "../components/text/diff-view.tsx";
+import { plainText } from "../components/text/plain-text.ts";
 import { useApi } from "../data/app-data.tsx";
 import { duration, size } from "../words/format.ts";
 import { words } from "../words/words.ts";

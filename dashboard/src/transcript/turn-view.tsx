@@ -1,8 +1,8 @@
 import { memo } from "react";
 import type { Call, Entry, Turn } from "../../../src/api/contract/sessions.ts";
-import { Markdown } from "../components/markdown.tsx";
-import { plainText } from "../components/plain-text.ts";
-import { When } from "../components/time.tsx";
+import { Markdown } from "../components/text/markdown.tsx";
+import { plainText } from "../components/text/plain-text.ts";
+import { When } from "../components/text/time.tsx";
 import { words } from "../words/words.ts";
 import { CallFold } from "./call-fold.tsx";
 import styles from "./turn-view.module.css";

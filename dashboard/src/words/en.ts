@@ -1,10 +1,13 @@
-import { boardWords } from "./board-words.ts";
-import { chatWords } from "./chat-words.ts";
-import { overviewWords } from "./overview-words.ts";
-import { problemWords } from "./problem-words.ts";
-import { sessionWords } from "./session-words.ts";
-import { shellWords } from "./shell-words.ts";
-import { taskWords } from "./task-words.ts";
+import { boardWords } from "./en/board-words.ts";
+import { chatWords } from "./en/chat-words.ts";
+import { healthWords } from "./en/health-words.ts";
+import { logWords } from "./en/log-words.ts";
+import { overviewWords } from "./en/overview-words.ts";
+import { problemWords } from "./en/problem-words.ts";
+import { sessionWords } from "./en/session-words.ts";
+import { settingsWords } from "./en/settings-words.ts";
+import { shellWords } from "./en/shell-words.ts";
+import { taskWords } from "./en/task-words.ts";
 
 /** All texts of the app in English, by page. */
 export const en = {
@@ -14,5 +17,11 @@ export const en = {
   chat: chatWords,
   board: boardWords,
   task: taskWords,
+  settings: settingsWords,
+  logs: logWords,
+  health: healthWords,
   problems: problemWords,
 };
+
+/** The texts that every language must have; a missing one does not compile. */
+export type Words = typeof en;

@@ -1,15 +1,9 @@
-/** Messages for failures without a message from the server. */
-export const problemWords = {
-  unreachable: "The server cannot be reached.",
-  lost: "The connection is lost, so this was not sent. Try again when the page is live.",
-  unreadable: (status: number) => `The server sent an answer that this page cannot read (${status}).`,
-  signedOut: "You are signed out.",
-  notAllowed: (scope: string) => `This sign-in may not do that; it needs the scope "${scope}".`,
-  readOnly: "This sign-in is read-only.",
-};
+import { words } from "./words.ts";
 
 /** The message for anything that was thrown. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  const known = "code" in error ? words.problems.known[String(error.code)] : undefined;
+  if (known !== undefined) return known;
   return "hint" in error && typeof error.hint === "string" ? `${error.message} ${error.hint}` : error.message;
 }

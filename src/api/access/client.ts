@@ -7,6 +7,8 @@ export interface Client {
   readonly address: string;
   /** Whether the browser speaks HTTPS. */
   readonly isSecure: boolean;
+  /** Scheme, host and port as the browser sees them. */
+  readonly origin: string;
   /** The path prefix under which the browser sees the dashboard, without a trailing slash; empty for none. */
   readonly prefix: string;
   /** Whether the headers of the browser say that a page of this server sent the request. */
@@ -78,6 +80,7 @@ export function createClientReader(options: ClientReaderOptions): ReadClient {
     return {
       address: findBrowser(headers["x-forwarded-for"], peer, proxies),
       isSecure: scheme === "https",
+      origin: `${scheme}://${seenHost}`,
       prefix: isPrefix(prefix) ? prefix : "",
       isOwnPage: isSameOrigin && (site === undefined || site === "same-origin" || site === "none"),
     };

@@ -69,7 +69,7 @@ const SURFACE: Surface = {
   takesNotes: true,
   haltsLoops: true,
   showsText: true,
-  whenAsked: "ask",
+  whenApprovalNeeded: "ask",
   titledBy: "model",
 };
 /** For how long pages can still read a turn that has ended. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { DASHBOARD_SCOPES } from "./scopes.ts";
 
-/** How a browser can sign in here. `link`: with the link that a command prints. */
-const SIGN_IN_WAYS = ["link", "password"] as const;
+/** How a browser can sign in here. `link`: with the link that a command prints; `oidc`: with an OpenID Connect provider. */
+const SIGN_IN_WAYS = ["link", "password", "oidc"] as const;
 
 export type SignInWay = (typeof SIGN_IN_WAYS)[number];
 
@@ -11,7 +11,12 @@ export type SignInWay = (typeof SIGN_IN_WAYS)[number];
  * accounts or data.
  */
 export const meSchema = z.discriminatedUnion("signedIn", [
-  z.strictObject({ signedIn: z.literal(false), ways: z.array(z.enum(SIGN_IN_WAYS)) }),
+  z.strictObject({
+    signedIn: z.literal(false),
+    ways: z.array(z.enum(SIGN_IN_WAYS)),
+    /** The host of the provider, for its button. */
+    provider: z.string().optional(),
+  }),
   z.strictObject({
     signedIn: z.literal(true),
     /** Names this sign-in: another value means that somebody has signed in anew. */
@@ -36,6 +41,14 @@ export const signInSchema = z.strictObject({
 });
 
 export type SignInBody = z.infer<typeof signInSchema>;
+
+/** Body of `POST api/oidc/start`. `next`: the page to open after the sign-in; it is ignored unless it is a path of ours. */
+export const oidcStartSchema = z.strictObject({ next: z.string().max(2_000).default("/") });
+
+/** Answer of `POST api/oidc/start`: the address of the provider's page. */
+export const oidcStartAnswerSchema = z.strictObject({ url: z.url() });
+
+export type OidcStartAnswer = z.infer<typeof oidcStartAnswerSchema>;
 
 /** Body of `POST api/enter`: the part after `#` of a one-time link. */
 export const enterSchema = z.strictObject({ code: z.string().min(1).max(200) });

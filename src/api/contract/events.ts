@@ -1,9 +1,13 @@
 import { z } from "zod";
 import type { BoardChange } from "./boards.ts";
 import type { ChatChange, TurnEvent } from "./chat.ts";
+import type { LogLines } from "./logs.ts";
 import type { NeedsChange } from "./overview.ts";
 import { type Position, positionSchema } from "./position.ts";
 import type { SessionChange } from "./sessions.ts";
+import type { PlatformChange } from "./setup/platforms.ts";
+import type { ProfileChange } from "./setup/profiles.ts";
+import type { SettingsChange } from "./setup/settings.ts";
 import type { RunLogPiece } from "./tasks.ts";
 
 /** What a page can follow: `always` has the events for every page, the other kinds those of one named thing. */
@@ -29,6 +33,9 @@ export interface LiveEvents {
   readonly reset: { readonly at: Position; readonly topics: readonly Topic[] | null };
   readonly "needs-change": NeedsChange;
   readonly "session-change": SessionChange;
+  readonly "settings-change": SettingsChange;
+  readonly "profile-change": ProfileChange;
+  readonly "platform-change": PlatformChange;
   /** Topic `board:SLUG`. */
   readonly "board-change": BoardChange;
   readonly "chat-change": ChatChange;
@@ -36,6 +43,8 @@ export interface LiveEvents {
   readonly "turn-event": TurnEvent;
   /** Topic `run:SLUG/RUN`. */
   readonly "run-line": RunLogPiece;
+  /** Topic `log:PROFILE/FILE`. */
+  readonly "log-line": LogLines;
   /** The server is stopping; the page reconnects after `backInMs`. */
   readonly bye: { readonly backInMs: number };
 }

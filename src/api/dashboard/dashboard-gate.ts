@@ -91,6 +91,7 @@ async function handle(
   const { audit } = gate.parts;
   const action = `${row.method} ${row.path}`;
   let signInName: string | undefined;
+  let detail: string | undefined;
   try {
     requireOwnPage(request, client);
     const found =
@@ -108,6 +109,9 @@ async function handle(
         headers: request.headers,
         disconnected: request.signal,
         cut: () => context.env.outgoing.destroy(),
+        audited: (names) => {
+          detail = names;
+        },
       },
       gate.parts,
     );
@@ -119,6 +123,7 @@ async function handle(
         login: signInName,
         address: client.address,
         route: context.req.path,
+        ...(detail !== undefined && { detail }),
       });
     return response;
   } catch (thrown) {
@@ -201,7 +206,7 @@ async function renewLogin(
   if (token === undefined || response.headers.has("Set-Cookie")) return;
   try {
     const isRenewed = await parts.signIns.renew(token, AbortSignal.timeout(1_000));
-    if (isRenewed) response.headers.append("Set-Cookie", writeCookie(token, client, parts.port));
+    if (isRenewed) response.headers.append("Set-Cookie", writeCookie(token, client, parts));
   } catch (error) {
     onError(error); // for instance a full disk, which must not end the sign-in
   }

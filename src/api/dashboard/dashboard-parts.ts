@@ -1,6 +1,7 @@
 import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
+import type { OidcFlows } from "../access/oidc/oidc-flows.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { SignInStore } from "../access/sign-in-store.ts";
 import type { Chats } from "../chat/chats.ts";
@@ -8,12 +9,16 @@ import type { Live } from "../live/live.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
 import type { ProfileData } from "./data/profile-data.ts";
+import type { SettingsData } from "./data/settings-data.ts";
+import type { SetupStamps } from "./data/setup-stamps.ts";
 
 /** What the data routes read and change. Each file of routes declares its part here, and app/ opens it. */
 export interface DashboardData {
   readonly boards: BoardData;
   readonly profiles: ProfileData;
   readonly chats: Chats;
+  readonly settings: SettingsData;
+  readonly setup: SetupStamps;
   readonly changes: HomeChanges;
   /** This process, as the holder of what it changes. */
   readonly identity: ProcessIdentity;
@@ -25,6 +30,8 @@ export interface DashboardParts {
   readonly signIns: SignInStore;
   /** Counts attempts to sign in, by address. */
   readonly attempts: RateLimit;
+  /** Sign-ins with the provider that wait for its answer. */
+  readonly oidcFlows: OidcFlows;
   readonly live: Live;
   readonly access: AccessMode;
   readonly audit: Audit;

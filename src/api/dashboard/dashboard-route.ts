@@ -20,6 +20,8 @@ export interface DashboardCall<Query = unknown, Body = unknown> {
   readonly disconnected: AbortSignal;
   /** Cuts the connection of a client that does not read its answer. */
   cut(): void;
+  /** Adds the names of what was changed to the line of the audit log. */
+  audited(detail: string): void;
 }
 
 /** A route that browsers call, with a cookie instead of a key. Its errors are problem JSON. */

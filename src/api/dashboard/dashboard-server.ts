@@ -6,6 +6,7 @@ import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import type { AccessMode } from "../access/access-mode.ts";
 import type { Audit } from "../access/audit.ts";
 import { createClientReader } from "../access/client.ts";
+import { createOidcFlows } from "../access/oidc/oidc-flows.ts";
 import { createRateLimit } from "../access/rate-limit.ts";
 import type { SignInStore } from "../access/sign-in-store.ts";
 import { listen, SERVER_LIMITS } from "../listen.ts";
@@ -64,6 +65,7 @@ export async function startDashboardServer(request: DashboardRequest): Promise<D
     parts: {
       ...{ data: request.data, signIns, live, version, profile, port, access, audit },
       attempts: createRateLimit(() => clock.now()),
+      oidcFlows: createOidcFlows(clock),
     },
     files: openAppFiles(request.appFolder),
     onError,

@@ -57,7 +57,7 @@ export interface ApiRun {
 
 const INSTRUCTIONS =
   "You answer a program or a person through an HTTP API. Nobody may be watching, so decide for yourself and say what you assumed.";
-const SURFACE: Omit<Surface, "instructions" | "whenAsked"> = {
+const SURFACE: Omit<Surface, "instructions" | "whenApprovalNeeded"> = {
   source: "api",
   canNotify: false,
   takesNotes: true,
@@ -150,7 +150,7 @@ export function createApiRuns(parts: ApiParts) {
         surface: {
           ...SURFACE,
           instructions: isNew && instructions !== "" ? `${INSTRUCTIONS}\n\n${instructions}` : INSTRUCTIONS,
-          whenAsked: canAsk ? "ask" : "deny",
+          whenApprovalNeeded: canAsk ? "ask" : "deny",
           tools: request.tools,
         },
         model: route,

@@ -1,25 +1,41 @@
 import { createDockerRequest } from "../../environments/docker/engine/prepare-docker.ts";
 import { listSandboxes, type SandboxRow } from "../../environments/docker/lifecycle/list-sandboxes.ts";
 import { keepRules } from "../../environments/docker/reclaim/keep-rules.ts";
-import type { App } from "../app.ts";
+import { createJobCommandFinder } from "../../environments/jobs/job-command.ts";
+import type { App, AppChoice } from "../app.ts";
 import { createEnvironmentFacts } from "./environments.ts";
-import { listKnownProfiles, openDocker, quietReporter } from "./sandbox.ts";
+import { listKnownProfiles, type OpenedDocker, openDocker, quietReporter } from "./sandbox.ts";
 
 /** The sandboxes of a profile; empty for a backend without containers. Throws if the engine cannot be reached. */
 export async function listAppSandboxes(app: App, signal: AbortSignal): Promise<readonly SandboxRow[]> {
   const { backend } = app.resolved.config.terminal;
   if (backend !== "docker" && backend !== "podman") return [];
   const facts = createEnvironmentFacts(app, { cwd: app.userHome, reporter: quietReporter });
-  const request = { ...facts, task: "default" };
-  const { engine } = await openDocker(request, { recover: false }, signal);
-  const profile = { name: app.profile.name, id: await request.profileId() };
+  const docker = await openDocker({ ...facts, task: "default" }, { recover: false }, signal);
+  return await listSandboxesOf(docker, app, {}, signal);
+}
+
+/** Lists the sandboxes on an engine, of the profile of the request or of all profiles. */
+export async function listSandboxesOf(
+  { engine, request }: Pick<OpenedDocker, "engine" | "request">,
+  choice: Pick<AppChoice, "variables" | "settings">,
+  { allProfiles = false, withSize = false }: { readonly allProfiles?: boolean; readonly withSize?: boolean },
+  signal: AbortSignal,
+): Promise<SandboxRow[]> {
+  const profile = { name: request.profile.name, id: await request.profileId() };
+  // Only this profile's settings are loaded, so drift is known only for its sandboxes. The request is quiet, because notices are
+  // reported when a sandbox is used.
+  const specOf = async (task: string, owner: string) =>
+    owner === profile.id
+      ? (await createDockerRequest({ ...request, task, reporter: quietReporter }, signal)).spec
+      : undefined;
   const query = {
-    profile,
-    stores: await listKnownProfiles(app, app.profile.root),
-    keep: keepRules(request.options),
-    withSize: false,
-    specOf: async (task: string, owner: string) =>
-      owner === profile.id ? (await createDockerRequest({ ...request, task }, signal)).spec : undefined,
+    profile: allProfiles ? undefined : profile,
+    stores: await listKnownProfiles(choice, request.profile.root),
+    keepRules: keepRules(request.options),
+    withSize,
+    lookUpJobs: createJobCommandFinder(request.profile.home),
+    specOf,
   };
   return await listSandboxes(engine, query, signal);
 }

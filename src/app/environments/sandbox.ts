@@ -34,8 +34,8 @@ export async function openNotifyingEnvironment(
       if (result.ended === "exited") for (const notice of result.notices) request.reporter.onNotice(notice);
       return result;
     },
-    get busy() {
-      return environment.busy;
+    get runningCommands() {
+      return environment.runningCommands;
     },
     outside: environment.outside,
     explainRefusal: environment.explainRefusal,
@@ -50,12 +50,19 @@ export interface DockerOptions {
   readonly mayCreate?: boolean;
 }
 
+/** A container engine, and the sandbox of a request on it. */
+export interface OpenedDocker extends PreparedDocker {
+  readonly request: EnvironmentRequest;
+  /** Why the settings do not allow a new sandbox; empty if they do. */
+  readonly refusals: readonly AppError[];
+}
+
 /** Prepares a request for commands that need containers. Throws for a backend without containers. */
 export async function openDocker(
   request: EnvironmentRequest,
   { recover = true, mayCreate = false }: DockerOptions,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<typeof createDockerRequest>>> {
+): Promise<OpenedDocker> {
   const { backend } = request.options;
   if (backend !== "docker" && backend !== "podman") {
     throw new AppError(
@@ -72,7 +79,7 @@ export async function openDocker(
   const prepared = await createDockerRequest(request, signal);
   if (mayCreate && prepared.refusals[0] !== undefined) throw prepared.refusals[0];
   if (recover) await recoverInterrupted(prepared, request, signal);
-  return prepared;
+  return { ...prepared, request };
 }
 
 /** Finishes or rolls back the operations of killed processes, and reports a notice for each. */

@@ -1,6 +1,6 @@
 import type { BoardStore } from "../../board/board-store.ts";
 import type { BoardEvent } from "../../board/task.ts";
-import type { Say } from "../../gateway/runner/run-gateway.ts";
+import type { AddToOutbox } from "../../gateway/runner/run-gateway.ts";
 
 /** The sentence for each kind of event that subscribers are notified of. */
 const SENTENCES: Readonly<Record<string, (event: BoardEvent, text: (name: string) => string) => string>> = {
@@ -25,7 +25,7 @@ const QUIET_AFTER_FAILURE_MS = 30 * 60_000;
  */
 export async function sendBoardNotices(
   store: BoardStore,
-  { profile, say }: { readonly profile: string; readonly say: Say },
+  { profile, say }: { readonly profile: string; readonly say: AddToOutbox },
   signal: AbortSignal,
 ): Promise<void> {
   const client = store.as({ kind: "system", name: "notifier" });

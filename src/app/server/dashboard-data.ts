@@ -2,20 +2,24 @@ import type { DashboardData } from "../../api/dashboard/dashboard-parts.ts";
 import type { LiveSource } from "../../api/live/live-source.ts";
 import { createBoardSource } from "../../api/live/sources/board.ts";
 import { createChatSource, createTurnSource } from "../../api/live/sources/chats.ts";
-import { createRunLogSource } from "../../api/live/sources/logs.ts";
+import { createLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
+import { createRunLogSource } from "../../api/live/sources/run-logs.ts";
 import { createSessionSource } from "../../api/live/sources/sessions.ts";
+import { createSetupSource } from "../../api/live/sources/setup.ts";
 import { Announcements } from "../../board/database/postgres-announcements.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import type { App } from "../app.ts";
 import { boardsLocation } from "../board.ts";
-import { createLoadProfile } from "./data/load-profile.ts";
+import { createAppOfProfile } from "./data/app-of-profile.ts";
 import { openBoards } from "./data/open-boards.ts";
 import { openChats } from "./data/open-chats.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
+import { openSettings } from "./data/open-settings.ts";
+import { createSetupStamps } from "./data/read-setup-stamps.ts";
 import { createHomeChanges } from "./data/watch-home.ts";
 
 /** The data that the dashboard shows and changes, and the sources of its events. */
@@ -36,20 +40,24 @@ export async function openDashboardData(
   const announcements = url === "" ? undefined : announceBoards(url, log);
   const sessions = openSessions(app);
   const boards = openBoards(app, { load, sessions, announcements, log });
-  const loadProfile = createLoadProfile(app);
-  const profiles = openProfiles(app, { sessions, load: loadProfile, log, cwd });
-  const hosted = openChats({ load: loadProfile, sessions, log, cwd });
+  const appOf = createAppOfProfile(app);
+  const profiles = openProfiles(app, { sessions, appOf, log, cwd });
+  const hosted = openChats({ appOf, sessions, log, cwd });
   const { chats } = hosted;
-  const data = { boards, profiles, chats, changes: createHomeChanges(app, announcements), identity };
+  const changes = createHomeChanges(app, announcements);
+  const setup = createSetupStamps(app);
+  const data = { boards, profiles, chats, changes, identity, setup, settings: openSettings(appOf) };
   return {
     data,
     sources: [
       createBoardSource(boards),
       createRunLogSource(boards),
+      createLogSource(profiles),
       createNeedsSource(data),
       createSessionSource(data),
       createChatSource(chats),
       createTurnSource(chats),
+      createSetupSource(setup),
     ],
     async [Symbol.asyncDispose]() {
       await hosted[Symbol.asyncDispose]();

@@ -150,7 +150,7 @@ export async function runAppGateway(
             limits: turnLimits(app, {}),
             rules: resolved.config.gateway,
             hooks,
-            resets: resolved.config.session_reset,
+            resetOptions: resolved.config.session_reset,
             titleOf: (id) => {
               const found = sessions.list.find(id);
               return found && (found.title ?? found.id);
@@ -171,7 +171,7 @@ export async function runAppGateway(
           ending,
         );
       } finally {
-        await waitAtMost(HOOKS_WITHIN_MS, hooks.settled());
+        await waitAtMost(HOOKS_WITHIN_MS, hooks.waitUntilIdle());
         const exitReason = lost.aborted ? "the lease was lost" : restart.aborted ? "restart" : "stop";
         // On a full disk the phase is not updated; only the lease shows reliably whether the gateway runs.
         await state.setPhase("stopped", { exitReason }, work.signal).catch(() => undefined);

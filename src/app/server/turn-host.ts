@@ -47,7 +47,7 @@ export async function openTurnHost(
           environments,
           environment: withOverrides(current, opening.surface.source, createEnvironmentFacts(current, facts)),
           choice: { resume: sessionId },
-          earlier: opening.earlier,
+          earlierExchanges: opening.earlier,
           model: opening.model ?? {},
           surface: opening.surface,
           policy: { ...createPolicyState(current, {}), ...opening.policy },

@@ -107,8 +107,8 @@ async function locate(
 ): Promise<LocatedFile> {
   const { folders } = source;
   const { task_id: taskId } = attachment;
-  const folder = folders.seenAs?.(taskId);
-  if (folders.seenAs !== undefined && folder === undefined)
+  const folder = folders.folderForWorker?.(taskId);
+  if (folders.folderForWorker !== undefined && folder === undefined)
     return { problem: "only files of this task and its parents are available here" };
   try {
     const path = await localPath(source, attachment, signal);

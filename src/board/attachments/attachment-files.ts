@@ -17,7 +17,7 @@ export interface AttachmentFolders extends Quarantine {
   /** Maximum bytes of content in the database; undefined when attachments are files on this host. */
   readonly sharedLimitBytes?: number | undefined;
   /** A task's attachment folder as the worker sees it, if mounted; without this function, the reader is on this host. */
-  readonly seenAs?: ((taskId: string) => string | undefined) | undefined;
+  readonly folderForWorker?: ((taskId: string) => string | undefined) | undefined;
 }
 
 export interface NewFile {

@@ -15,7 +15,7 @@ const MAX_ARTIFACTS = 50;
 export interface WorkspacePaths {
   readonly path: string;
   /** The path inside the worker's environment, if it differs. */
-  readonly seenAs?: string | undefined;
+  readonly pathForWorker?: string | undefined;
 }
 
 export interface ArtifactParts extends AttachmentSource {
@@ -32,7 +32,7 @@ export async function copyArtifacts(
 ): Promise<readonly DeclaredArtifact[]> {
   const { workspace, store } = parts;
   if (declared.length > MAX_ARTIFACTS)
-    throw refused(`${declared.length} artifacts are too many; the limit is ${MAX_ARTIFACTS}.`);
+    throw artifactError(`${declared.length} artifacts are too many; the limit is ${MAX_ARTIFACTS}.`);
   const root = await rootOf(workspace);
   const paths = [...new Set(declared.map((path) => resolveArtifact(path, workspace)))];
   for (const path of paths) await (await openArtifact(root, path)).close(); // check all files before copying any
@@ -60,13 +60,14 @@ async function rootOf({ path }: WorkspacePaths): Promise<string> {
     return await realpath(path);
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
-    throw refused(`The workspace ${path} no longer exists.`, error);
+    throw artifactError(`The workspace ${path} no longer exists.`, error);
   }
 }
 
-function resolveArtifact(declared: string, { path, seenAs }: WorkspacePaths): string {
-  if (declared.includes("\0")) throw refused("A path contains a null byte.");
-  if (seenAs !== undefined && isInside(seenAs, declared)) return resolve(path, relative(seenAs, declared));
+function resolveArtifact(declared: string, { path, pathForWorker }: WorkspacePaths): string {
+  if (declared.includes("\0")) throw artifactError("A path contains a null byte.");
+  if (pathForWorker !== undefined && isInside(pathForWorker, declared))
+    return resolve(path, relative(pathForWorker, declared));
   return isAbsolute(declared) ? resolve(declared) : resolve(path, declared);
 }
 
@@ -87,9 +88,9 @@ async function openArtifact(root: string, path: string): Promise<FileHandle> {
   try {
     const real = await realpath(path);
     const [opened, checked] = [await file.stat(), await lstat(real)];
-    if (!isInside(root, real)) throw refused(`The artifact ${path} is not in the workspace ${root}.`);
+    if (!isInside(root, real)) throw artifactError(`The artifact ${path} is not in the workspace ${root}.`);
     if (!opened.isFile() || opened.ino !== checked.ino || opened.dev !== checked.dev)
-      throw refused(`The artifact ${path} is not a file.`);
+      throw artifactError(`The artifact ${path} is not a file.`);
     if (opened.size > LARGEST_ATTACHMENT) throw tooLarge(path, opened.size);
     return file;
   } catch (error) {
@@ -103,7 +104,7 @@ async function tryOpen(path: string): Promise<FileHandle> {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
-    throw refused(
+    throw artifactError(
       `The artifact ${path} cannot be read: ${errnoOf(error) === "ENOENT" ? "there is no such file" : errnoOf(error)}.`,
       error,
     );
@@ -131,9 +132,9 @@ async function findSame(
 }
 
 function tooLarge(path: string, bytes: number): AppError {
-  return refused(`The artifact ${path} has ${bytes} bytes; the limit is ${LARGEST_ATTACHMENT}.`);
+  return artifactError(`The artifact ${path} has ${bytes} bytes; the limit is ${LARGEST_ATTACHMENT}.`);
 }
 
-function refused(message: string, cause?: unknown): AppError {
+function artifactError(message: string, cause?: unknown): AppError {
   return new AppError("artifact-refused", message, { cause });
 }

@@ -20,10 +20,10 @@ export function createExecute(prepare: (text: string) => Prepared, now: () => nu
     translated.set(sql, text);
     return text;
   };
-  return ({ sql, values, wants }) => {
+  return ({ sql, values, returns }) => {
     const statement = prepare(translated.get(sql) ?? translate(sql));
     const bound = { ...values, [TIME_PARAMETER]: BigInt(Math.trunc(now())) }; // a number would become REAL
-    if (wants === "rows") return { rows: statement.all(bound), changes: 0 };
+    if (returns === "rows") return { rows: statement.all(bound), changes: 0 };
     return { rows: [], changes: statement.run(bound).changes };
   };
 }

@@ -7,7 +7,7 @@ export interface Query {
   readonly sql: string;
   readonly values: SqlValues;
   /** Whether the caller needs the rows or only the number of changed rows. */
-  readonly wants: "rows" | "changes";
+  readonly returns: "rows" | "changes";
 }
 
 export interface QueryResult {
@@ -22,13 +22,13 @@ export interface QueryResult {
 export type Steps<Result> = Generator<Query, Result, QueryResult>;
 
 export function* all<Row>(sql: string, values: SqlValues = {}): Steps<readonly Row[]> {
-  const { rows } = yield { sql, values, wants: "rows" };
+  const { rows } = yield { sql, values, returns: "rows" };
   return rows as readonly Row[];
 }
 
 /** The first row, if there is one. */
 export function* first<Row>(sql: string, values: SqlValues = {}): Steps<Row | undefined> {
-  const { rows } = yield { sql, values, wants: "rows" };
+  const { rows } = yield { sql, values, returns: "rows" };
   return rows[0] as Row | undefined;
 }
 
@@ -41,7 +41,7 @@ export function* only<Row>(sql: string, values: SqlValues = {}): Steps<Row> {
 
 /** Runs a statement and returns the number of changed rows. */
 export function* run(sql: string, values: SqlValues = {}): Steps<number> {
-  const { changes } = yield { sql, values, wants: "changes" };
+  const { changes } = yield { sql, values, returns: "changes" };
   return changes;
 }
 

@@ -77,7 +77,7 @@ async function expectIntact(store: BoardStore, nextRun: number): Promise<void> {
   const operator = store.as({ kind: "operator", name: "alice" });
   expect(await operator.create({ title: "five" }, neverAborted)).toMatchObject({ task: { seq: 5 } });
   const { claimed } = await operator.claim(
-    { wanted: ["t_three"], from: "ready", leaseMs: 60_000, hostId: "here" },
+    { taskIds: ["t_three"], from: "ready", leaseMs: 60_000, hostId: "here" },
     neverAborted,
   );
   expect(claimed.map(({ run }) => run.id)).toEqual([nextRun]);

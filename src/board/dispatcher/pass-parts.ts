@@ -16,7 +16,7 @@ export interface PassParts {
   readonly clock: Clock;
   readonly random: () => number;
   /** Counts the passes that started nothing. */
-  readonly idle?: IdlePasses;
+  readonly idlePasses?: IdlePasses;
   /** Checked before each claim; tasks that are already claimed are still started. */
   isStopping?(): boolean;
   /** This dispatcher makes no further pass: it releases the lease together with the record of this pass. */
@@ -26,5 +26,5 @@ export interface PassParts {
   /** How many tasks of each profile the pass reads first; the default is `INITIAL_TASKS_PER_PROFILE`, in a dry run all tasks. */
   readonly perProfile?: number;
   /** The maximum number of starts in this pass. */
-  readonly max?: number;
+  readonly maxStarts?: number;
 }

@@ -119,17 +119,17 @@ class OpenBoards implements AsyncDisposable {
   ): Promise<number | null> {
     const opened = this.#open.get(slug);
     if (opened === undefined) return null;
-    const { board, host, watch, idle } = opened;
+    const { board, host, watch, idle: idlePasses } = opened;
     const { owner, isDead, clock, random } = this.#parts;
     try {
       await watch.mark(signal);
       const report = await runPass(
-        { board, host, policy, owner, isDead, clock, random, idle, isStopping },
+        { board, host, policy, owner, isDead, clock, random, idlePasses, isStopping },
         signal,
       );
       this.#failed.delete(slug);
       this.#parts.onPass(report);
-      if (idle.shouldWarn) this.#parts.onIdle(report);
+      if (idlePasses.shouldWarn) this.#parts.onIdle(report);
       return dueIn(report);
     } catch (error) {
       this.#fail(slug, error);

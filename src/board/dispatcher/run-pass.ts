@@ -33,8 +33,8 @@ export async function runPass(parts: PassParts, signal: AbortSignal): Promise<Pa
       .catch(() => undefined);
     throw error;
   }
-  parts.idle?.count(report, parts.policy.intervalMs);
-  report.idle = parts.idle?.current ?? null;
+  parts.idlePasses?.count(report, parts.policy.intervalMs);
+  report.idle = parts.idlePasses?.current ?? null;
   const summary = JSON.stringify({ ...countOutcomes(report), idle: report.idle, host: hostname() });
   await board.write(
     DISPATCHER,

@@ -51,8 +51,8 @@ async function excuseBrokenProfile(
   failure: Failed,
 ): Promise<Failed> {
   if (failure.cause !== "spawn" || run.profile === null) return failure;
-  const runnable = await host.runnable(run.profile, AbortSignal.timeout(CLEANUP_MS));
-  return runnable.ok ? failure : { ...failure, cause: "infrastructure", error: runnable.reason };
+  const profileCheck = await host.runnable(run.profile, AbortSignal.timeout(CLEANUP_MS));
+  return profileCheck.ok ? failure : { ...failure, cause: "infrastructure", error: profileCheck.reason };
 }
 
 async function endFailed(

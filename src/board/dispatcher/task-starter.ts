@@ -63,7 +63,7 @@ export class TaskStarter {
     for (let perProfile = 2 * INITIAL_TASKS_PER_PROFILE; ; perProfile *= 2) {
       await this.#processListed();
       const after = await this.#findPromisingCursors();
-      this.#report.has_more ||= this.#eligible.more.some((cursor) => !after.includes(cursor));
+      this.#report.has_more ||= this.#eligible.nextCursors.some((cursor) => !after.includes(cursor));
       if (after.length === 0) return;
       const { rateLimitCooldownMs: rateLimitMs } = this.#parts.policy;
       this.#eligible = await this.#parts.board.read(
@@ -76,9 +76,9 @@ export class TaskStarter {
 
   /** Where to continue the list: at profiles that can start one more task; empty when no more tasks may start. */
   async #findPromisingCursors(): Promise<readonly Cursor[]> {
-    if (this.#eligible.more.length === 0 || (this.#left ?? (await this.#budget())) <= 0) return [];
+    if (this.#eligible.nextCursors.length === 0 || (this.#left ?? (await this.#budget())) <= 0) return [];
     const found: Cursor[] = [];
-    for (const cursor of this.#eligible.more) {
+    for (const cursor of this.#eligible.nextCursors) {
       const profile = cursor.assignee ?? (await this.#defaultAssignee());
       if (profile === undefined || !(await this.#isRunnable(profile)).ok) continue;
       if (this.#runningOf(profile) < profileCap(this.#parts.policy, profile)) found.push(cursor);
@@ -114,6 +114,7 @@ export class TaskStarter {
     const profile = task.assignee ?? (await this.#defaultAssignee());
     if (profile === undefined) {
       report.skipped_unassigned.push(id);
+      await this.#explainDefaultAssignee();
       return undefined;
     }
     const runnable = await this.#isRunnable(profile);
@@ -174,6 +175,15 @@ export class TaskStarter {
     return name !== undefined && (await this.#isRunnable(name)).ok ? name : undefined;
   }
 
+  /** Reports why the profile of `kanban.default_assignee` gets no tasks. */
+  async #explainDefaultAssignee(): Promise<void> {
+    const name = this.#parts.policy.defaultAssignee;
+    if (name === undefined) return;
+    const runnable = await this.#isRunnable(name);
+    if (!runnable.ok)
+      this.#report.nonspawnable_reasons[name] ??= `${runnable.reason} kanban.default_assignee names it.`;
+  }
+
   async #isRunnable(profile: string): Promise<ProfileCheck> {
     const known = this.#runnable.get(profile);
     if (known !== undefined) return known;
@@ -192,19 +202,19 @@ export class TaskStarter {
 
   /** How many tasks may start: the minimum over all caps. No running task is subtracted from a cap twice. */
   async #budget(): Promise<number> {
-    const { host, policy, max } = this.#parts;
+    const { host, policy, maxStarts } = this.#parts;
     const pressure = await host.memoryPressure(this.#signal);
     this.#report.memory_pressure = pressure === "none" ? null : pressure;
     if (policy.maxInProgress !== undefined) this.#elsewhere = await host.runningElsewhere(this.#signal);
     if (this.#elsewhere > 0) requestPassAt(this.#report, this.#eligible.now + SLOT_RETRY_MS);
-    const running = (counter: string): number => this.#eligible.running.get(counter) ?? 0;
-    const onHost = running(`running/host/${host.id}`) + this.#elsewhere;
+    const countRunning = (counter: string): number => this.#eligible.running.get(counter) ?? 0;
+    const onHost = countRunning(`running/host/${host.id}`) + this.#elsewhere;
     const remainders = [
-      (policy.maxSpawn ?? Infinity) - running("running"),
+      (policy.maxSpawn ?? Infinity) - countRunning("running"),
       (policy.maxInProgress ?? Infinity) - onHost,
       { none: Infinity, elevated: 1, critical: 0 }[pressure],
     ];
-    return Math.max(0, Math.min(...remainders, max ?? Infinity));
+    return Math.max(0, Math.min(...remainders, maxStarts ?? Infinity));
   }
 
   async #startInTurn(queue: FairQueue<Candidate>): Promise<void> {
@@ -293,7 +303,7 @@ export class TaskStarter {
   async #claim({ id, profile, priority, isDefault }: Candidate, floor: number): Promise<HostClaimResult> {
     const { board, host, policy } = this.#parts;
     const { maxSpawn, maxInProgress, perProfile } = policy;
-    const caps = { board: maxSpawn, host: maxInProgress, elsewhere: this.#elsewhere, perProfile };
+    const caps = { board: maxSpawn, host: maxInProgress, runningElsewhere: this.#elsewhere, perProfile };
     const request = {
       taskId: id,
       hostId: host.id,

@@ -100,7 +100,11 @@ async function publishFolder(
   // Remove the files that an attempt with another slug left behind.
   for (const suffix of ["", "-wal", "-shm"]) await rm(`${path}${suffix}`, { force: true });
   {
-    await using store = await openBoardStore({ ...location, slug, create: true, staged: path }, {}, signal);
+    await using store = await openBoardStore(
+      { ...location, slug, create: true, stagingName: path },
+      {},
+      signal,
+    );
     await fill(store);
   }
   await ensurePrivateFolder(boardsFolder(location.root));
@@ -119,8 +123,8 @@ async function publishSchema(
   { slug, fill }: Publication,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const build = async (staged: string): Promise<void> => {
-    await using store = await openBoardStore({ ...location, slug, create: true, staged }, {}, signal);
+  const build = async (stagingName: string): Promise<void> => {
+    await using store = await openBoardStore({ ...location, slug, create: true, stagingName }, {}, signal);
     await fill(store);
   };
   return withStagedSchema(location.databaseUrl, boardSchemaName(slug), build, signal);

@@ -8,25 +8,26 @@ import type { RunOrder } from "../worker/run-order.ts";
 
 /** The minimum time between two polls, however busy the board is. */
 const PAUSE_MS = 100;
-/** SQLite writes the write-ahead log before the commit becomes visible, so poll once more after a file change. */
-const SETTLING_MS = 1_000;
 const POLL_MS = 500;
+/**
+ * SQLite writes the write-ahead log, which touches the watched file, before the commit becomes visible: on a busy disk seconds
+ * before. So polls go on without a touch.
+ */
+const WATCHED_POLL_MS = 1_000;
 
 /** Resolves soon after any process has ended the run. Polls PostgreSQL: a connection per run could exceed the server's limit. */
 export async function awaitRunEnd(
   { location, run }: Pick<RunOrder, "location" | "run">,
-  store: BoardStore,
+  store: Pick<BoardStore, "findRun">,
   signal: AbortSignal,
 ): Promise<void> {
   const touched = new WakeFlag();
   const watcher =
     location.databaseUrl === "" ? watchFile(boardPath(location.root, location.slug), touched) : undefined;
   try {
-    for (let isSettled = false; ; ) {
-      if (await hasEnded(store, run.runId, signal)) return;
-      const within: number | undefined =
-        watcher === undefined || touched.isBroken ? POLL_MS : isSettled ? undefined : SETTLING_MS;
-      isSettled = !(await waitForTouch(touched, within, systemClock, signal));
+    while (!(await hasEnded(store, run.runId, signal))) {
+      const pollMs = watcher === undefined || touched.isBroken ? POLL_MS : WATCHED_POLL_MS;
+      await waitForTouch(touched, pollMs, systemClock, signal);
       await systemClock.sleep(PAUSE_MS, signal);
     }
   } catch (error) {
@@ -38,7 +39,11 @@ export async function awaitRunEnd(
 }
 
 /** False for a board that cannot be read; if it stays unreadable, the lease cannot be renewed either. */
-async function hasEnded(store: BoardStore, runId: number, signal: AbortSignal): Promise<boolean> {
+async function hasEnded(
+  store: Pick<BoardStore, "findRun">,
+  runId: number,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     return ((await store.findRun(runId, signal))?.ended_at ?? null) !== null;
   } catch {

@@ -20,7 +20,7 @@ export type WatchEnd =
   | { readonly kind: "closed" };
 
 /** Outcomes that a worker sets for its own run. */
-export const OWN_RESULTS: ReadonlySet<string> = new Set([
+export const WORKER_OUTCOMES: ReadonlySet<string> = new Set([
   "completed",
   "blocked",
   "scheduled",

@@ -28,7 +28,7 @@ export interface StartedWorker {
   /** The end of its output. */
   tail(): string;
   /** Waits until all output is in the log, but only briefly for a surviving process that holds the pipes open. */
-  drained(): Promise<void>;
+  waitForOutput(): Promise<void>;
 }
 
 /** The number of the file descriptor that delivers the order to a worker and closes when its supervisor exits. */
@@ -92,7 +92,7 @@ export async function startWorker(
     exited,
     beat,
     tail: () => tail.trimEnd(),
-    async drained() {
+    async waitForOutput() {
       const late = new AbortController();
       await Promise.race([
         closed,

@@ -110,7 +110,7 @@ export async function superviseRun(
     await freeSlot(order);
     const exit = watchEnd.kind === "exited" ? watchEnd.exit : await exitWithin(worker);
     if (exit.code === null || exit.code === WORKER_EXIT_CODES.terminated) await reclaimAll();
-    await worker.drained();
+    await worker.waitForOutput();
     const end = classifyExit(watchEnd, exit, worker.tail(), full);
     const recorded = end === undefined ? "the run had already ended" : await report(store, order, end);
     writeNotice(log, order, `${formatExit(exit)}; ${recorded}`);
@@ -126,7 +126,7 @@ export async function superviseRun(
   }
 }
 
-interface Watched {
+interface WatchedWorker {
   readonly store: BoardStore;
   readonly worker: StartedWorker;
   readonly lease: Promise<LeaseEnd>;
@@ -135,7 +135,7 @@ interface Watched {
 
 /** Resolves when the worker has exited or must be ended. */
 async function awaitWatchEnd(
-  { store, worker, lease, order }: Watched,
+  { store, worker, lease, order }: WatchedWorker,
   signal: AbortSignal,
 ): Promise<WatchEnd> {
   const { runId, maxRuntimeSeconds } = order.run;

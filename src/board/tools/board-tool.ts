@@ -8,6 +8,7 @@ import type { WorkspacePaths } from "../attachments/copy-artifacts.ts";
 import type { BoardClient } from "../board-client.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { Caller } from "../caller.ts";
+import { findTaskId } from "../find-task-id.ts";
 import type { NewSubscription } from "../operations/records/subscriptions.ts";
 import type { NewTask } from "../operations/tasks/create-task.ts";
 import { invalidInput } from "../task-text.ts";
@@ -30,26 +31,31 @@ export interface BoardToolParts {
 /** The dependencies that all tools of one caller share. */
 export interface BoardToolContext extends BoardToolParts {
   readonly client: BoardClient;
-  /** The given task id, or the caller's own task; throws when there is neither. */
-  taskOf(given: string | undefined): string;
+  /** The id of the named task, or of the caller's own task; throws when there is neither. */
+  taskOf(named: string | undefined, signal: AbortSignal): Promise<string>;
+  /** The ids of tasks that are named by id, number or id prefix. The store refuses an unknown name. */
+  taskIds(names: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
   redactData(data: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
 }
 
 export function createBoardToolContext(parts: BoardToolParts): BoardToolContext {
   const { store, caller, redact } = parts;
+  const idOf = async (name: string, signal: AbortSignal): Promise<string> =>
+    (await findTaskId(store, name, signal)) ?? name;
   return {
     ...parts,
     client: store.as(caller),
-    taskOf(given) {
-      const id = given ?? (caller.kind === "run" ? caller.taskId : undefined);
-      if (id === undefined) throw invalidInput("No task was named. Give its task_id.");
-      return id;
+    async taskOf(named, signal) {
+      if (named !== undefined) return idOf(named, signal);
+      if (caller.kind !== "run") throw invalidInput("No task was named. Give its task_id.");
+      return caller.taskId;
     },
+    taskIds: (names, signal) => Promise.all(names.map((name) => idOf(name, signal))),
     redactData: (data) => redactJson(data, redact) as Readonly<Record<string, unknown>>,
   };
 }
 
-/** Schema of a task id in tool arguments. */
+/** Schema of a task in tool arguments: its id, its number or the first digits of its id. */
 export const taskId = z.string().trim().min(1).max(100);
 
 interface BoardToolSpec<Schema extends z.ZodObject> {

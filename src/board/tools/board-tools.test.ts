@@ -1,7 +1,7 @@
 import { mkdir, readFile, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { exported, openSqliteLab, openStage, runCaller } from "../../../test/support/board-lab.ts";
+import { exportedLines, openSqliteLab, openStage, runCaller } from "../../../test/support/board-lab.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { readAttachment } from "../attachments/attachment-content.ts";
@@ -102,6 +102,32 @@ test("board G40: a worker can end only its own task, whichever id it gives", asy
   });
 });
 
+test("a worker names a task by its number or by the first digits of its id", async () => {
+  await using lab = await openLab();
+  const other = await lab.add("other", { assignee: "worker" });
+  const { call } = await lab.work(await lab.claim((await lab.add("own")).id));
+  for (const name of [other.id, "1", "#1", other.id.slice(0, 8)])
+    expect(await call("kanban_show", { task_id: name }), name).toMatchObject({
+      task: { id: other.id, number: 1 },
+    });
+  expect(await call("kanban_comment", { task_id: "#1", body: "hi" })).toMatchObject({ task_id: other.id });
+  expect(await call("kanban_attachments", { task_id: "1" })).toMatchObject({ attachments: [] });
+  const child = await call("kanban_create", { title: "child", assignee: "worker", parents: ["#1"] });
+  expect(child).toMatchObject({ number: 3, status: "todo" });
+  expect(await call("kanban_link", { parent_id: "2", child_id: "3" })).toMatchObject({
+    child_id: child["task_id"],
+  });
+  expect(await call("kanban_complete", { task_id: "1", summary: "s" })).toMatchObject({
+    error: expect.stringMatching(`may not change ${other.id}`),
+  });
+  expect(await call("kanban_complete", { task_id: "#2", summary: "s", created_cards: ["3"] })).toMatchObject({
+    status: "done",
+  });
+  expect(await lab.callToolsAs(AGENT)("kanban_show", { task_id: "99" })).toMatchObject({
+    error: 'There is no task "99" on this board.',
+  });
+});
+
 test("board G40: the author is the caller; an author argument is ignored with a note", async () => {
   await using lab = await openLab();
   const own = await lab.add("own");
@@ -142,7 +168,7 @@ test("a worker whose run has ended can change nothing", async () => {
   const own = await lab.add("own");
   const { call } = await lab.work(await lab.claim(own.id));
   await lab.operator.release(own.id, "", neverAborted);
-  const before = await exported(lab.store);
+  const before = await exportedLines(lab.store);
   const calls = [
     call("kanban_complete", { summary: "late" }),
     call("kanban_block", { reason: "late" }),
@@ -153,7 +179,7 @@ test("a worker whose run has ended can change nothing", async () => {
   ];
   for (const answer of await Promise.all(calls))
     expect(answer).toMatchObject({ ok: false, error: expect.stringMatching(/has ended/) });
-  expect(await exported(lab.store)).toEqual(before);
+  expect(await exportedLines(lab.store)).toEqual(before);
 });
 
 test("board C5: secrets are removed from everything a worker writes", async () => {
@@ -170,7 +196,7 @@ test("board C5: secrets are removed from everything a worker writes", async () =
   const other = await lab.work(await lab.claim(blocked.id));
   await other.call("kanban_block", { reason: `needs ${SECRET}` });
   await lab.callToolsAs(AGENT)("kanban_unblock", { task_id: blocked.id, reason: `here is ${SECRET}` });
-  const board = (await exported(lab.store)).join("\n");
+  const board = (await exportedLines(lab.store)).join("\n");
   expect(board).toContain("did ");
   expect(board).not.toContain(SECRET);
 });
@@ -264,7 +290,7 @@ test("a worker in a sandbox uses the paths that it sees", async () => {
   await using lab = await openLab();
   const claimed = await lab.claim((await lab.add("own")).id);
   const { path } = await prepareWorkspace(claimed.task, lab.location, neverAborted);
-  const workspace = { path, seenAs: "/workspace" };
+  const workspace = { path, pathForWorker: "/workspace" };
   const call = lab.callToolsAs(runCaller(claimed.task, claimed.run, claimed.token), { workspace });
   await writeFile(join(path, "a.txt"), "x");
   expect(await call("kanban_attach", { path: "/workspace/a.txt" })).toMatchObject({

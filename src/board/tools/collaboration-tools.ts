@@ -13,7 +13,7 @@ export function createComment({ client, taskOf, redact }: BoardToolContext): Too
     mutates: true,
     effectsOf: (input) => ({ instructsAgents: input.task_id !== undefined }),
     async run({ task_id, body }, signal) {
-      const comment = await client.comment(taskOf(task_id), redact(body), signal);
+      const comment = await client.comment(await taskOf(task_id, signal), redact(body), signal);
       return { comment_id: comment.id, task_id: comment.task_id, author: comment.author };
     },
   });
@@ -39,7 +39,7 @@ export function createAttach(board: BoardToolContext): Tool {
     mutates: true,
     async run(input, signal) {
       const { client, attachments: folders } = board;
-      const id = board.taskOf(input.task_id);
+      const id = await board.taskOf(input.task_id, signal);
       const file = await fileOf(input, board);
       const { id: attachment, filename, size } = await attachFile({ client, folders }, id, file, signal);
       return { attachment_id: attachment, task_id: id, filename, size };
@@ -62,7 +62,7 @@ async function fileOf(input: z.infer<typeof attachInput>, { workspace }: BoardTo
   return { name: filename, bytes: Buffer.from(text, "base64"), contentType };
 }
 
-export function createLink({ client }: BoardToolContext): Tool {
+export function createLink({ client, taskIds }: BoardToolContext): Tool {
   return createBoardTool({
     name: "kanban_link",
     description: "Make a task wait for another task.",
@@ -71,21 +71,23 @@ export function createLink({ client }: BoardToolContext): Tool {
       child_id: taskId.describe("The task that waits"),
     }),
     mutates: true,
-    async run({ parent_id, child_id }, signal) {
+    async run(input, signal) {
+      const [parent_id = "", child_id = ""] = await taskIds([input.parent_id, input.child_id], signal);
       const { changed, demoted } = await client.link(parent_id, child_id, signal);
       return { parent_id, child_id, changed, demoted };
     },
   });
 }
 
-export function createUnblock({ client, redact }: BoardToolContext): Tool {
+export function createUnblock({ client, taskOf, redact }: BoardToolContext): Tool {
   return createBoardTool({
     name: "kanban_unblock",
     description: "Unblock a blocked or scheduled task.",
     input: z.strictObject({ task_id: taskId, reason: z.string().optional() }),
     mutates: true,
     async run({ task_id, reason }, signal) {
-      const task = await client.unblock(task_id, reason === undefined ? undefined : redact(reason), signal);
+      const id = await taskOf(task_id, signal);
+      const task = await client.unblock(id, reason === undefined ? undefined : redact(reason), signal);
       return { task_id: task.id, status: task.status };
     },
   });

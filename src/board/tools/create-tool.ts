@@ -38,18 +38,18 @@ export function createCreateTool(board: BoardToolContext): Tool {
     effectsOf: () => ({ instructsAgents: true }),
     async run(input, signal) {
       const own = caller.kind === "run" ? (await store.show(caller.taskId, signal)).task : undefined;
-      const newTask = newTaskOf(input, own);
+      const newTask = newTaskOf(input, await board.taskIds(input.parents, signal), own);
       await board.requireStartable(newTask);
       const { task, created } = await client.create(newTask, signal);
       const subscribed = created && subscription !== undefined;
       if (subscribed) await client.subscribe(task.id, subscription, signal);
-      return { task_id: task.id, status: task.status, created, subscribed };
+      return { task_id: task.id, number: task.seq, status: task.status, created, subscribed };
     },
   });
 }
 
 /** Workspace and tenant default to those of the worker's own task. */
-function newTaskOf(input: CreateInput, own: Task | undefined): NewTask {
+function newTaskOf(input: CreateInput, parents: readonly string[], own: Task | undefined): NewTask {
   const { workspace_kind, workspace_path } = input;
   const inherits = workspace_kind === undefined && workspace_path === undefined && own !== undefined;
   const kind = inherits
@@ -59,7 +59,7 @@ function newTaskOf(input: CreateInput, own: Task | undefined): NewTask {
   return {
     title: input.title,
     assignee: input.assignee,
-    parents: input.parents,
+    parents,
     triage: input.triage,
     ...withoutUndefined({
       body: input.body,

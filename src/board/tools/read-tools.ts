@@ -20,10 +20,10 @@ export function createShow({ store, caller, workspace, attachments, taskOf }: Bo
     input: z.strictObject({ task_id: taskId.optional() }),
     mutates: false,
     async run({ task_id }, signal) {
-      const id = taskOf(task_id);
+      const id = await taskOf(task_id, signal);
       const shown = await store.show(id, signal);
       const isOwn = caller.kind === "run" && caller.taskId === id;
-      const folder = isOwn ? (workspace?.seenAs ?? workspace?.path) : undefined;
+      const folder = isOwn ? (workspace?.pathForWorker ?? workspace?.path) : undefined;
       const context = await store.context(id, signal);
       const files = await locateAttachments({ store, folders: attachments }, attachmentsIn(context), signal);
       return {
@@ -70,7 +70,7 @@ export function createAttachments({ store, attachments: folders, taskOf }: Board
     input: z.strictObject({ task_id: taskId.optional() }),
     mutates: false,
     async run({ task_id }, signal) {
-      const { attachments } = await store.show(taskOf(task_id), signal);
+      const { attachments } = await store.show(await taskOf(task_id, signal), signal);
       const files = await locateAttachments({ store, folders }, attachments, signal);
       return {
         attachments: attachments.map(({ id, filename, content_type, size, uploaded_by }) => {
@@ -82,9 +82,12 @@ export function createAttachments({ store, attachments: folders, taskOf }: Board
 }
 
 function rowOf(task: Task) {
-  const { id, title, assignee, status, priority, tenant, created_by, block_kind, hold, workspace_kind } =
-    task;
-  return { id, title, assignee, status, priority, tenant, created_by, block_kind, hold, workspace_kind };
+  const { id, seq, title, assignee, status, priority, tenant, created_by, block_kind, hold } = task;
+  const { workspace_kind } = task;
+  return {
+    ...{ id, number: seq, title, assignee, status, priority, tenant },
+    ...{ created_by, block_kind, hold, workspace_kind },
+  };
 }
 
 function runOf({ id, profile, outcome, started_at, ended_at }: Run) {

@@ -15,19 +15,22 @@ export interface ReaderPaths {
 /** Renders the context of a task as text for a model. Text by other authors is quoted and attributed. */
 export function renderContext(context: WorkerContext, { workspace, files }: ReaderPaths): string {
   return [
-    header(context, workspace),
-    section("Body", context.body),
-    section("Attachments", fileLines(context.attachments, files).join("\n")),
-    section(`Earlier attempts${omitted(context.omittedAttempts)}`, attempts(context)),
-    section("Results of parents (may be outdated: verify before you rely on them)", parents(context, files)),
-    section("Recently finished by the same profile", recentRuns(context)),
-    section(`Comments${omitted(context.omittedComments)}`, comments(context)),
+    renderHeader(context, workspace),
+    renderSection("Body", context.body),
+    renderSection("Attachments", fileLines(context.attachments, files).join("\n")),
+    renderSection(`Earlier attempts${formatOmitted(context.omittedAttempts)}`, renderAttempts(context)),
+    renderSection(
+      "Results of parents (may be outdated: verify before you rely on them)",
+      renderParents(context, files),
+    ),
+    renderSection("Recently finished by the same profile", renderRecentRuns(context)),
+    renderSection(`Comments${formatOmitted(context.omittedComments)}`, renderComments(context)),
   ]
     .filter((part) => part !== "")
     .join("\n\n");
 }
 
-function header({ task }: WorkerContext, workspace = task.workspace_path): string {
+function renderHeader({ task }: WorkerContext, workspace = task.workspace_path): string {
   const facts: readonly (readonly [string, string | number | null])[] = [
     ["Status", task.status],
     ["Assignee", task.assignee],
@@ -48,39 +51,39 @@ function fileLines(attachments: readonly Attachment[], files: ReadonlyMap<number
   });
 }
 
-function attempts({ attempts, now }: WorkerContext): string {
+function renderAttempts({ attempts, now }: WorkerContext): string {
   return attempts
     .map(({ id, outcome, profile, ended_at, summary, error, metadata }) => {
       const when =
-        ended_at === null ? "" : `, ${new Date(ended_at).toISOString()} (${age(now - ended_at)} ago)`;
+        ended_at === null ? "" : `, ${new Date(ended_at).toISOString()} (${formatAge(now - ended_at)} ago)`;
       return lines(`Run ${id}: ${outcome} by ${profile ?? "unknown"}${when}`, { summary, error, metadata });
     })
     .join("\n");
 }
 
-function parents({ parents }: WorkerContext, files: ReadonlyMap<number, LocatedFile>): string {
+function renderParents({ parents }: WorkerContext, files: ReadonlyMap<number, LocatedFile>): string {
   return parents
     .flatMap(({ taskId, title, ageMs, summary, metadata, attachments }) => {
-      const handoff = lines(`${taskId} (${title}), done ${age(ageMs)} ago`, { summary, metadata });
+      const handoff = lines(`${taskId} (${title}), done ${formatAge(ageMs)} ago`, { summary, metadata });
       return [handoff, ...(attachments.length > 0 ? ["files:"] : []), ...fileLines(attachments, files)];
     })
     .join("\n");
 }
 
-function recentRuns(context: WorkerContext): string {
+function renderRecentRuns(context: WorkerContext): string {
   return context.recentRunsOfProfile.map(({ taskId, summary }) => `- ${taskId}: ${summary}`).join("\n");
 }
 
 /** Quotes each comment with its author, so that the model does not take it for an instruction. */
-function comments({ comments, now }: WorkerContext): string {
+function renderComments({ comments, now }: WorkerContext): string {
   return comments
     .map(({ author, body, created_at }) => {
-      return `comment from \`${author.replaceAll("`", "")}\`, ${age(now - created_at)} ago:\n${quote(body)}`;
+      return `comment from \`${author.replaceAll("`", "")}\`, ${formatAge(now - created_at)} ago:\n${quote(body)}`;
     })
     .join("\n");
 }
 
-function section(title: string, text: string | null): string {
+function renderSection(title: string, text: string | null): string {
   return text === null || text === "" ? "" : `## ${title}\n${text}`;
 }
 
@@ -95,11 +98,11 @@ function quote(text: string): string {
   return text.replace(/^/gm, "> ");
 }
 
-function omitted(count: number): string {
+function formatOmitted(count: number): string {
   return count === 0 ? "" : ` (${count} older ones omitted)`;
 }
 
-function age(ms: number): string {
+function formatAge(ms: number): string {
   const minutes = Math.max(0, Math.floor(ms / MINUTE));
   if (minutes < 120) return `${minutes} min`;
   return minutes < 2_880 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1_440)} days`;

@@ -26,7 +26,7 @@ export function createComplete(board: BoardToolContext): Tool {
     mutates: true,
     exclusive: true,
     async run({ task_id, summary, result, metadata, created_cards, artifacts }, signal) {
-      const id = board.taskOf(task_id);
+      const id = await board.taskOf(task_id, signal);
       if ((summary ?? "").trim() === "" && (result ?? "").trim() === "")
         throw new AppError("task-input-invalid", "Give a summary or a result.");
       const copied = await keepArtifacts(board, id, artifacts, signal);
@@ -40,7 +40,7 @@ export function createComplete(board: BoardToolContext): Tool {
           ...(summary !== undefined && { summary: board.redact(summary) }),
           ...(result !== undefined && { result: board.redact(result) }),
           ...(Object.keys(data).length > 0 && { metadata: data }),
-          createdTasks: created_cards,
+          createdTasks: await board.taskIds(created_cards, signal),
         },
         signal,
       );
@@ -78,7 +78,7 @@ export function createBlock({ client, taskOf, redact }: BoardToolContext): Tool 
     mutates: true,
     exclusive: true,
     async run({ task_id, reason, kind }, signal) {
-      const task = await client.block(taskOf(task_id), redact(reason), kind, signal);
+      const task = await client.block(await taskOf(task_id, signal), redact(reason), kind, signal);
       return { task_id: task.id, status: task.status };
     },
   });

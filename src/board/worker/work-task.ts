@@ -5,7 +5,7 @@ import type { UserMessage } from "../../providers/message.ts";
 import type { ModelFailure } from "../../providers/provider.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { RunCaller } from "../caller.ts";
-import { OWN_RESULTS } from "../supervisor/classify-exit.ts";
+import { WORKER_OUTCOMES } from "../supervisor/classify-exit.ts";
 import type { Comment } from "../task.ts";
 import { WORKER_EXIT_CODES } from "./worker-exits.ts";
 import { CHECKPOINT_NOTE, renderCommentNote, renderQuestion, renderReminder } from "./worker-messages.ts";
@@ -13,7 +13,7 @@ import { CHECKPOINT_NOTE, renderCommentNote, renderQuestion, renderReminder } fr
 /** The conversation in which a task is worked on. */
 export interface WorkConversation {
   readonly sessionId: string;
-  say(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncIterable<AgentEvent>;
+  runTurn(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncIterable<AgentEvent>;
   steer(text: string): void;
   failure(): ModelFailure | undefined;
 }
@@ -25,11 +25,11 @@ export interface Work {
   readonly message: UserMessage;
   readonly limits: TurnLimits;
   /** How many times a model that stops without a result is reminded. */
-  readonly nudges: number;
+  readonly maxReminders: number;
   /** The id of the newest comment in the message. */
   readonly seenComment: number;
   /** Displays each event in the log of the run. */
-  show(event: AgentEvent): void;
+  logEvent(event: AgentEvent): void;
 }
 
 const BEAT_MS = 60_000;
@@ -70,8 +70,8 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
     let end: AgentEventOf<"turn-end"> | undefined;
     let running = 0;
     let requests = 0;
-    for await (const event of conversation.say(message, limits, stop)) {
-      work.show(event);
+    for await (const event of conversation.runTurn(message, limits, stop)) {
+      work.logEvent(event);
       if (event.type === "turn-end") end = event;
       if (event.type === "approval-asked" && outcome === undefined) {
         // The question may wait for days, so the worker does not wait for the answer.
@@ -102,12 +102,12 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
 
   try {
     let message = work.message;
-    for (let nudges = work.nudges; ; nudges--) {
+    for (let nudges = work.maxReminders; ; nudges--) {
       const end = await turn(message);
       if (signal.aborted) return WORKER_EXIT_CODES.terminated;
       const fresh = await pollTask();
       if (outcome !== undefined)
-        return OWN_RESULTS.has(outcome) ? WORKER_EXIT_CODES.ended : WORKER_EXIT_CODES.failed;
+        return WORKER_OUTCOMES.has(outcome) ? WORKER_EXIT_CODES.ended : WORKER_EXIT_CODES.failed;
       if (end?.outcome !== "completed") return exitOf(end, conversation.failure());
       if (nudges <= 0) return WORKER_EXIT_CODES.ended;
       if (fresh.length > 0) await acknowledge(fresh);

@@ -1,9 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { join, posix, relative } from "node:path";
 import { parseVolume } from "../../environments/docker/spec/mounts.ts";
-import type { LentFiles } from "../../environments/environment-request.ts";
+import type { TemporaryFiles } from "../../environments/environment-request.ts";
 import type { TerminalOptions } from "../../environments/options.ts";
-import type { Offer } from "../../environments/sync/offered-file.ts";
+import type { OfferedFiles } from "../../environments/sync/offered-file.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { AttachmentFolders } from "../attachments/attachment-files.ts";
 
@@ -20,10 +20,10 @@ const COPIES_FOLDER = "attachments";
 export interface WorkerEnvironment {
   readonly options: TerminalOptions;
   /** The path of the workspace inside the environment, if it differs from the host's. */
-  readonly seenAs: string | undefined;
+  readonly workspacePath: string | undefined;
   /** The folder of a task's attachments inside the environment; undefined for a task whose attachments are not available. */
-  readonly filesOf: AttachmentFolders["seenAs"];
-  readonly lent: LentFiles | undefined;
+  readonly attachmentFolderOf: AttachmentFolders["folderForWorker"];
+  readonly temporaryFiles: TemporaryFiles | undefined;
 }
 
 /** The attachments that a worker may read: those of its task and of the parent tasks. */
@@ -53,9 +53,9 @@ export function createWorkerEnvironment(
     case "local":
       return {
         options: { ...withTimeouts, cwd: workspace },
-        seenAs: undefined,
-        filesOf: undefined,
-        lent: undefined,
+        workspacePath: undefined,
+        attachmentFolderOf: undefined,
+        temporaryFiles: undefined,
       };
     case "docker":
     case "podman": {
@@ -73,23 +73,24 @@ export function createWorkerEnvironment(
           container_persistent: false,
           docker_volumes: [...options.docker_volumes, ...volumes],
         },
-        seenAs: MOUNTED_AT,
-        filesOf: (id) => (taskIds.includes(id) ? `${FILES_AT}/${id}` : undefined),
-        lent: undefined,
+        workspacePath: MOUNTED_AT,
+        attachmentFolderOf: (id) => (taskIds.includes(id) ? `${FILES_AT}/${id}` : undefined),
+        temporaryFiles: undefined,
       };
     }
     default:
       return {
         options: withTimeouts,
-        seenAs: undefined,
-        filesOf: (id) => (files.taskIds.includes(id) ? `~/${COPIES_AT}/${COPIES_FOLDER}/${id}` : undefined),
-        lent: { owner: `attachments-${files.taskIds[0]}`, list: () => offerFiles(files) },
+        workspacePath: undefined,
+        attachmentFolderOf: (id) =>
+          files.taskIds.includes(id) ? `~/${COPIES_AT}/${COPIES_FOLDER}/${id}` : undefined,
+        temporaryFiles: { owner: `attachments-${files.taskIds[0]}`, list: () => offerFiles(files) },
       };
   }
 }
 
 /** The files in the folders of the tasks, without those that are still being written. */
-async function offerFiles({ folder, taskIds }: ReadableFiles): Promise<Offer> {
+async function offerFiles({ folder, taskIds }: ReadableFiles): Promise<OfferedFiles> {
   const found = await Promise.all(
     taskIds.map(async (id) => {
       const entries = await readdir(join(folder, id), { recursive: true, withFileTypes: true });

@@ -22,17 +22,17 @@ export async function describeWorkspace(
   const path = record?.path ?? (task.workspace_kind === "dir" ? task.workspace_path : null);
   const branch = record?.worktree?.branch ?? task.branch_name;
   const repository = record?.worktree?.repository;
-  if (path === null || !(await exists(path))) return { path: null, branch, changes: null };
+  if (path === null || !(await folderExists(path))) return { path: null, branch, changes: null };
   try {
     const changes = repository === undefined ? null : await changesIn(path, repository, location, signal);
     return { path, branch, changes };
   } catch (error) {
-    if (await exists(path)) throw error;
+    if (await folderExists(path)) throw error;
     return { path: null, branch, changes: null }; // removed during the inspection, because its task is done
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+async function folderExists(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => undefined)) !== undefined;
 }
 

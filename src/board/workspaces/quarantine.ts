@@ -30,7 +30,7 @@ export async function moveToQuarantine(path: string, label: string, location: Qu
   return target;
 }
 
-export interface Emptied {
+export interface EmptiedQuarantine {
   readonly deleted: number;
   /** The entries that could not be deleted, such as files of another user, each with its reason. */
   readonly failures: readonly string[];
@@ -43,7 +43,7 @@ export async function emptyQuarantine(
   location: Quarantine,
   keepMs: number,
   signal: AbortSignal,
-): Promise<Emptied> {
+): Promise<EmptiedQuarantine> {
   const failures: string[] = [];
   let deleted = 0;
   for (const name of await listNames(location.quarantine)) {

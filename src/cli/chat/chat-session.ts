@@ -55,7 +55,7 @@ const SURFACE: Surface = {
   takesNotes: true,
   haltsLoops: false,
   showsText: true,
-  whenAsked: "ask",
+  whenApprovalNeeded: "ask",
   titledBy: "model",
 };
 
@@ -67,7 +67,7 @@ export function createChatSession(parts: ChatSessionParts, signal: AbortSignal):
   const stop = (): void => {
     for (const controller of running) controller.abort();
   };
-  async function stoppable(
+  async function runStoppable(
     action: (conversation: OpenConversation, stopping: AbortSignal) => Promise<void>,
     kind: "turn" | "command",
   ): Promise<void> {
@@ -103,15 +103,15 @@ export function createChatSession(parts: ChatSessionParts, signal: AbortSignal):
       return next;
     },
     run: (text, images, onEvent) =>
-      stoppable(async (conversation, stopping) => {
+      runStoppable(async (conversation, stopping) => {
         const added = await conversation.loadParts(text, images, stopping);
         // A separate part, as in a one-shot run, because the first part is what the user has typed.
         const note = policy.isPlanning ? [{ type: "text", text: `\n\n${PLAN_MODE}` } as const] : [];
         const message: UserMessage = { role: "user", parts: [{ type: "text", text }, ...added, ...note] };
-        for await (const event of conversation.say(message, limits, stopping)) onEvent(event);
+        for await (const event of conversation.runTurn(message, limits, stopping)) onEvent(event);
       }, "turn"),
     runCommand: (command, onEvent) =>
-      stoppable(async (conversation, stopping) => {
+      runStoppable(async (conversation, stopping) => {
         for await (const event of conversation.runCommand(command, stopping)) onEvent(event);
       }, "command"),
     async undoLastTurn() {

@@ -8,12 +8,12 @@ const KEY = String.raw`(?:(?:ctrl|alt|shift|super)\+)*(?:[^\s,+]|${NAMED})`;
 const KEYS = new RegExp(`^(?:none|${KEY}(?: ${KEY})?(?:, *${KEY}(?: ${KEY})?)*)$`);
 
 function keysOption(name: KeyName) {
-  const { keys, does } = KEY_TABLE[name];
+  const { keys, description } = KEY_TABLE[name];
   return z
     .string()
     .regex(KEYS, "expected keys such as `ctrl+s` or `ctrl+g, ctrl+x ctrl+e`, or none")
     .default(keys.join(", "))
-    .meta({ description: `Keys of the chat: ${does}` });
+    .meta({ description: `Keys of the chat: ${description}` });
 }
 type KeyOptions = Readonly<Record<KeyName, ReturnType<typeof keysOption>>>;
 const keyOptions = Object.fromEntries(KEY_NAMES.map((name) => [name, keysOption(name)])) as KeyOptions;

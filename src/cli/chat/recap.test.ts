@@ -4,14 +4,17 @@ import { textWidth } from "../terminal/fit-text.ts";
 import { recap } from "./recap.ts";
 
 test("C43: the recap of a long session has at most 12 rows that fit, and no code or control characters", () => {
-  const past = Array.from({ length: 200 }, (_, index): Message[] => [
+  const pastMessages = Array.from({ length: 200 }, (_, index): Message[] => [
     { role: "user", parts: [{ type: "text", text: `question ${index} ${"long ".repeat(50)}` }] },
     {
       role: "assistant",
       parts: [{ type: "text", text: `\`\`\`sh\nrm -rf /\n\`\`\`\nDone \u001b[2J ${index}.` }],
     },
   ]).flat();
-  const rows = recap({ past, turns: 200, title: "a \u001b]0;x", folder: "~/shop", ageMs: 7_300_000 }, 60);
+  const rows = recap(
+    { pastMessages, turns: 200, title: "a \u001b]0;x", folder: "~/shop", ageMs: 7_300_000 },
+    60,
+  );
   expect(rows.length).toBeLessThanOrEqual(12);
   expect(rows[0]).toMatch(/^session "a .*" · 200 turns · /);
   expect(rows.at(-1)).toMatch(/^ {2}Done .*199\.$/);

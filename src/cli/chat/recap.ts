@@ -6,7 +6,7 @@ import { formatAge } from "./format-duration.ts";
 
 /** The facts that the recap of a resumed session shows. */
 export interface RecapRequest {
-  readonly past: readonly Message[];
+  readonly pastMessages: readonly Message[];
   /** All turns of the session, including those that were compacted. */
   readonly turns: number;
   readonly title: string | undefined;
@@ -18,9 +18,12 @@ export interface RecapRequest {
 const MAX_EXCHANGES = 4;
 
 /** A session in at most nine rows: its facts, and its last messages with the first line of each answer, without code. */
-export function recap({ past, turns, title, folder, ageMs }: RecapRequest, columns: number): string[] {
+export function recap(
+  { pastMessages, turns, title, folder, ageMs }: RecapRequest,
+  columns: number,
+): string[] {
   const exchanges: string[][] = [];
-  for (const message of past) {
+  for (const message of pastMessages) {
     if (message.role === "user" && message.kind === undefined)
       exchanges.push([`❯ ${firstLine(textOf(message))}`]);
     if (message.role === "assistant" && textOf(message).trim() !== "")

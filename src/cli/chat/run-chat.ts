@@ -13,6 +13,7 @@ import { createRedactor } from "../../lib/redact/redactor.ts";
 import { firstTextOf, textOf } from "../../providers/message.ts";
 import { VERSION } from "../../version.ts";
 import type { CommandContext } from "../context.ts";
+import { profileFlag } from "../profile-flag.ts";
 import { startApp } from "../start-app.ts";
 import { currentFolder } from "../terminal/current-folder.ts";
 import { quoteShort } from "../terminal/quote-text.ts";
@@ -37,6 +38,7 @@ import { type ChatState, type Effect, INITIAL_STATE, type Update } from "./state
 import type { EndedCall } from "./state/entry.ts";
 import { type ChatInput, update } from "./state/update.ts";
 import { updateByEvent } from "./state/update-by-event.ts";
+import { createTurnMemory, v8Memory } from "./turn-memory.ts";
 import { createSendQueue } from "./unsent/send-queue.ts";
 import { createUnsentKeeper, type UnsentKeeper } from "./unsent/unsent-keeper.ts";
 import { createUnsentStore, type Unsent } from "./unsent/unsent-store.ts";
@@ -78,6 +80,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     onKey: press,
     onDraft() {
       notifier.touch();
+      memory.touch();
       keeper?.touch();
     },
     takePaste: (text) => {
@@ -94,8 +97,11 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
 
   using notifier = createNotifier({ write: window.write, variables, now: () => Date.now() });
 
+  using memory = createTurnMemory(v8Memory);
+
   function apply({ state: next, entries, effects }: Update): void {
     notifier.watch(state, next);
+    memory.watch(state, next);
     state = next;
     for (const entry of entries) if (entry.kind === "call") keepCall(entry.call);
     window.show(state, entries);
@@ -191,7 +197,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     giveBack: (text) => dispatch({ type: "give-back", text, draft: window.draft() }),
     onFailure: report,
   });
-  const unsent = (): Unsent => ({
+  const readUnsent = (): Unsent => ({
     draft: window.draft(),
     stash: window.stash() ?? "",
     queue: [...sendQueue.waiting(), ...state.steers, ...state.queue],
@@ -208,8 +214,8 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   let keeper: UnsentKeeper | undefined;
   const onNotice = (text: string): void => dispatch({ type: "notice", text });
   // Standard error is the same terminal, so anything written to it would appear in the input line.
-  const note = (text: string): void => onNotice(text.replace(/^hermes: (?:warning: )?/, ""));
-  const app = await startApp({ openApp: context.openApp, terminal: { ...terminal, note } });
+  const showNotice = (text: string): void => onNotice(text.replace(/^hermes: (?:warning: )?/, ""));
+  const app = await startApp({ openApp: context.openApp, terminal: { ...terminal, note: showNotice } });
   const { display } = app.resolved.config;
   keys = createKeyBindings(display.keys);
   if (display.screen_reader && plain === undefined)
@@ -239,7 +245,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   );
   session = opened;
   const store = createUnsentStore(join(app.profile.home, "drafts"), await readOwnIdentity(signal));
-  keeper = createUnsentKeeper({ store, read: unsent, onFailure: report });
+  keeper = createUnsentKeeper({ store, read: readUnsent, onFailure: report });
 
   const history = createHistoryStore(
     join(app.profile.home, "history.jsonl"),
@@ -321,10 +327,16 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     },
     signal,
   );
-  function showRecap({ stored, past, pastTotals: { turns }, cutOff }: OpenConversation): void {
-    if (stored === undefined) return;
-    const { title, cwd, activeAt } = stored;
-    const request = { past, turns, title, folder: cwd.replace(homedir(), "~"), ageMs: Date.now() - activeAt };
+  function showRecap({ storedSession, pastMessages, pastTotals: { turns }, cutOff }: OpenConversation): void {
+    if (storedSession === undefined) return;
+    const { title, cwd, activeAt } = storedSession;
+    const request = {
+      pastMessages,
+      turns,
+      title,
+      folder: cwd.replace(homedir(), "~"),
+      ageMs: Date.now() - activeAt,
+    };
     control.print([...recap(request, window.columns()), ""]);
     if (cutOff !== undefined) dispatch({ type: "cut-off", calls: cutOff });
   }
@@ -353,17 +365,16 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   } finally {
     jobWatch?.[Symbol.dispose]();
     opened.stop();
-    await sendQueue.idle();
+    await sendQueue.waitUntilIdle();
     await keeper.flush();
     window[Symbol.dispose]();
     eventLog?.[Symbol.dispose]();
   }
   const conversation = opened.current();
-  const { draft, queue } = unsent();
+  const { draft, queue } = readUnsent();
   for (const text of [...queue, ...(draft.trim() === "" ? [] : [draft])])
     terminal.note(`Not sent, kept for later: ${quoteShort(text)}`);
-  const profile = context.flags.profile === undefined ? "" : `-p ${app.profile.name} `;
-  const farewell = `${formatDuration(Date.now() - startedAt)} · resume with: hermes ${profile}-r ${conversation?.sessionId}`;
+  const farewell = `${formatDuration(Date.now() - startedAt)} · resume with: hermes ${profileFlag(context.flags.profile)}-r ${conversation?.sessionId}`;
   const { reason } = signal; // the exit code names the signal
   if (signal.aborted) throw isStored() && reason instanceof AppError ? withHint(reason, farewell) : reason;
   if (isStored()) terminal.note(farewell);
@@ -392,8 +403,8 @@ function namesSecret(text: string): boolean {
   return configKeys().some((row) => row.secret && row.key === key);
 }
 
-function answersOf({ past }: OpenConversation): string[] {
-  return past.flatMap((message) => {
+function answersOf({ pastMessages }: OpenConversation): string[] {
+  return pastMessages.flatMap((message) => {
     const text = message.role === "assistant" ? textOf(message) : "";
     return text.trim() === "" ? [] : [text];
   });

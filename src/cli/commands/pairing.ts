@@ -43,7 +43,8 @@ function list(context: CommandContext, { json = false }: JsonOption): Promise<vo
   return withRecords(context, ({ pairing }) => {
     const [waiting, users] = [pairing.waiting(), pairing.users()];
     if (json) return terminal.printJson({ waiting, users });
-    if (waiting.length + users.length === 0) return terminal.note("No one has asked to be let in.");
+    if (waiting.length + users.length === 0)
+      return terminal.note("No one is approved or waits for approval.");
     const rows = [
       ...waiting.map(({ id, platform, userId, requestedAt }) => [
         platform,
@@ -66,7 +67,7 @@ function approve(context: CommandContext, platform: string, words: readonly stri
   requirePerson(context);
   return withRecords(context, async ({ pairing }) => {
     const { userId } = await pairing.approve(platform, words.join(""), context.signal);
-    context.terminal.note(`${escapeControls(userId)} is let in on ${platform}.`);
+    context.terminal.note(`${escapeControls(userId)} is approved on ${platform}.`);
   });
 }
 
@@ -77,6 +78,6 @@ function revoke(context: CommandContext, platform: string, user: string): Promis
       throw new AppError("pairing-not-found", `${user} is not paired on ${platform}.`, {
         hint: "See `hermes pairing list`; a person in an allow-list of the settings is removed there.",
       });
-    context.terminal.note(`${escapeControls(user)} is shut out on ${platform}.`);
+    context.terminal.note(`${escapeControls(user)} is no longer approved on ${platform}.`);
   });
 }

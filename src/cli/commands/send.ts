@@ -43,7 +43,7 @@ export function build(context: CommandContext): Command {
     .option("--queue", "leave the message for the next gateway if none runs")
     .option("--timeout <seconds>", "how long to wait for the delivery", parseCount, 60)
     .option("--json", "print JSON")
-    .action((words: string[], options: SendOptions) => run(context, words, options));
+    .action((words: string[], options: SendOptions) => sendText(context, words, options));
   return withExamples(send, [
     'hermes send --to telegram "The build is green"',
     "df -h | hermes send --to irc:#team",
@@ -51,7 +51,11 @@ export function build(context: CommandContext): Command {
   ]);
 }
 
-async function run(context: CommandContext, words: readonly string[], options: SendOptions): Promise<void> {
+async function sendText(
+  context: CommandContext,
+  words: readonly string[],
+  options: SendOptions,
+): Promise<void> {
   const { signal } = context;
   const app = await startApp(context);
   using sender = await openSender(app, await context.log(), signal);

@@ -12,11 +12,11 @@ export function build(context: CommandContext): Command {
   const command = defineCommand("hermes why", "Explain why a call was or was not run.", context.terminal)
     .argument("<call>", "call id or id prefix; `hermes audit` lists calls")
     .option("--json", "print JSON")
-    .action((call, options) => why(context, call, options));
+    .action((call, options) => showWhy(context, call, options));
   return withExamples(command, ["hermes why call_4f2a", "hermes audit --since 1h"]);
 }
 
-async function why(
+async function showWhy(
   { terminal, openApp, signal }: CommandContext,
   call: string,
   { json }: JsonOption,

@@ -41,7 +41,9 @@ export function createEventView(
   };
   const formatCallName = ({ callId, tool }: AgentEventOf<"tool-end">): string => {
     const call = calls.get(callId);
-    return call === undefined || call.isAlone ? "" : colours.dim(cut(` of ${tool} ${call.name}`, width - 20));
+    return call === undefined || call.isAlone
+      ? ""
+      : colours.dim(cutToWidth(` of ${tool} ${call.name}`, width - 20));
   };
   return {
     endLine,
@@ -61,14 +63,14 @@ export function createEventView(
           for (const { callId, tool, input } of event.calls) {
             calls.set(callId, { name: mainArgument(input), isAlone: event.calls.length === 1 });
             print(
-              `${colours.cyan("→")} ${colours.bold(tool)} ${cut(mainArgument(input), width - tool.length - 3)}`,
+              `${colours.cyan("→")} ${colours.bold(tool)} ${cutToWidth(mainArgument(input), width - tool.length - 3)}`,
             );
           }
           return;
         case "tool-end":
           // If the outcome is unknown or the call never started, a notice reports it.
           if (event.outcome === "unknown" || !calls.has(event.callId)) return;
-          for (const line of bodyOf(event)) print(`    ${colourDiff(colours, cut(line, width - 4))}`);
+          for (const line of bodyOf(event)) print(`    ${colourDiff(colours, cutToWidth(line, width - 4))}`);
           return print(`  ${endMark(colours, event)}${formatCallName(event)}`);
         case "notice":
           return print(colours.yellow(`? ${event.text}`));
@@ -143,6 +145,6 @@ export function colourDiff(colours: Terminal["colours"], line: string): string {
   return colours.dim(line);
 }
 
-function cut(text: string, width: number): string {
+function cutToWidth(text: string, width: number): string {
   return cutText(text.replace(/\s*\n\s*/g, " "), width);
 }

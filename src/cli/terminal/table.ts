@@ -15,7 +15,7 @@ export function renderTable(
   );
   const whole = widths.reduce((sum, width) => sum + width + 2, -2);
   if (columns === undefined || whole <= columns) {
-    const [first = "", ...rest] = [header, ...rows].map((row) => aligned(row, widths));
+    const [first = "", ...rest] = [header, ...rows].map((row) => alignCells(row, widths));
     return [colours.bold(first), ...rest].join("\n");
   }
   return rows
@@ -30,7 +30,7 @@ export function renderTable(
     .join("\n");
 }
 
-function aligned(row: readonly string[], widths: readonly number[]): string {
+function alignCells(row: readonly string[], widths: readonly number[]): string {
   return row
     .map((cell, column) => cell.padEnd(widths[column] ?? 0))
     .join("  ")

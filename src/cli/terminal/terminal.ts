@@ -17,7 +17,7 @@ export interface Terminal {
   /** A piece of a result, without an end of line. */
   write(text: string): void;
   /** Waits until the reader has consumed the results, so that long ones do not accumulate in memory. */
-  drained(signal: AbortSignal): Promise<void>;
+  waitForReader(signal: AbortSignal): Promise<void>;
   /** Writes a screen made of our own text only. No other method passes escape sequences to a terminal. */
   draw(text: string): void;
   /** Notices, warnings, progress, errors. */
@@ -76,7 +76,7 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
       half = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? "";
       write(stdout, half === "" ? whole : whole.slice(0, -1));
     },
-    async drained(signal) {
+    async waitForReader(signal) {
       await new Promise(setImmediate); // lets signal handlers run
       if (stdout.writableNeedDrain) await once(stdout, "drain", { signal });
     },
@@ -115,7 +115,7 @@ async function askLine(
   signal.throwIfAborted(); // the answer may have come from elsewhere meanwhile
   const lines = createInterface({ input, output, terminal: true });
   return new Promise<string | undefined>((resolve, reject) => {
-    lines.once("SIGINT", () => reject(interrupted()));
+    lines.once("SIGINT", () => reject(interruptedError()));
     lines.once("close", () => resolve(undefined));
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     lines.question(question, resolve);
@@ -135,7 +135,7 @@ async function discardTyped(input: NodeJS.ReadStream, signal: AbortSignal): Prom
     await new Promise<void>((resolve, reject) => {
       timer = setTimeout(resolve, QUIET_MS);
       onData = (data) => {
-        if (String(data).includes(CANCEL)) reject(interrupted());
+        if (String(data).includes(CANCEL)) reject(interruptedError());
         else timer?.refresh();
       };
       onAbort = () => reject(signal.reason);
@@ -173,7 +173,7 @@ async function typeSecret(
       input.on("data", (text: string) => {
         for (const character of text) {
           if (ENTER.has(character)) resolve(typed);
-          else if (character === CANCEL) reject(interrupted());
+          else if (character === CANCEL) reject(interruptedError());
           else typed = ERASE.has(character) ? typed.replace(/.$/su, "") : typed + character;
         }
       });
@@ -187,7 +187,7 @@ async function typeSecret(
   }
 }
 
-function interrupted(): AppError {
+function interruptedError(): AppError {
   return new AppError("interrupted", "Interrupted; nothing was changed.");
 }
 

@@ -3,7 +3,7 @@ import { findClosest } from "../../lib/text/did-you-mean.ts";
 import { type ConfigKey, suggestKey } from "../config-keys.ts";
 import type { Layers } from "../resolved-config.ts";
 import { fieldNames } from "../schema.ts";
-import { type Problem, unknownName, unreadable } from "../setting-problem.ts";
+import { type Problem, unknownNameProblem, unreadableProblem } from "../setting-problem.ts";
 import { isUnimplemented, UNIMPLEMENTED_SETTINGS, unimplementedProblem } from "../unimplemented-settings.ts";
 import { formatPosition } from "./yaml-file.ts";
 
@@ -17,7 +17,7 @@ export function fileProblems(keys: readonly ConfigKey[], file: SettingsFile, sch
   const hint = "Correct the line with `hermes config edit`.";
   return [
     ...file.yaml.problems.map(({ position, message }) =>
-      unreadable(formatPosition(file.path, position), message, hint),
+      unreadableProblem(formatPosition(file.path, position), message, hint),
     ),
     ...unknownKeys(keys, file),
     ...unknownInside(keys, file, schemaOf),
@@ -95,5 +95,5 @@ function unknownKey(name: string, where: string, suggestion: string | undefined)
     : suggestion
       ? `Did you mean ${suggestion}?`
       : "Remove it, or see `hermes config keys`.";
-  return unknownName(name, where, "is not a setting of this version", hint);
+  return unknownNameProblem(name, where, "is not a setting of this version", hint);
 }

@@ -23,7 +23,7 @@ export async function writeSettings(
   changes: readonly (readonly [words: readonly string[], value: unknown])[],
   signal: AbortSignal,
 ): Promise<void> {
-  await editFile(path, home, signal, (text) => {
+  await editConfigFile(path, home, signal, (text) => {
     requireYaml(path, text);
     return changes.reduce(
       (edited, [words, value]) =>
@@ -41,7 +41,7 @@ export async function addToSetting(
   item: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await editFile(path, home, signal, (text) => {
+  await editConfigFile(path, home, signal, (text) => {
     requireYaml(path, text);
     return addInYaml(text, words, item);
   });
@@ -55,7 +55,7 @@ export async function removeFromSetting(
   item: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await editFile(path, home, signal, (text) => {
+  await editConfigFile(path, home, signal, (text) => {
     requireYaml(path, text);
     const list = parseYamlFile(text).find(words)?.value;
     if (!Array.isArray(list) || !list.includes(item)) return text;
@@ -64,7 +64,8 @@ export async function removeFromSetting(
   });
 }
 
-function requireYaml(path: string, text: string): void {
+/** Throws for a text that is not valid YAML. */
+export function requireYaml(path: string, text: string): void {
   const [problem] = parseYamlFile(text).problems;
   if (problem)
     throw new AppError("config-invalid", `${formatPosition(path, problem.position)}: ${problem.message}.`, {
@@ -80,7 +81,7 @@ export async function writeSecret(
   value: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  await editFile(path, home, signal, (text) => editEnvFile(text, name, value));
+  await editConfigFile(path, home, signal, (text) => editEnvFile(text, name, value));
 }
 
 /**
@@ -95,7 +96,7 @@ export async function addSecret(
   signal: AbortSignal,
 ): Promise<string> {
   let name = "";
-  await editFile(path, home, signal, (text) => {
+  await editConfigFile(path, home, signal, (text) => {
     const stored = new Set(
       parseEnvFile(text).entries.flatMap((entry) => (entry.value === "" ? [] : entry.name)),
     );
@@ -105,7 +106,8 @@ export async function addSecret(
   return name;
 }
 
-async function editFile(
+/** Edits a file of the profile under its lock, in one atomic write; an unchanged text is not written. */
+export async function editConfigFile(
   path: string,
   home: string,
   signal: AbortSignal,

@@ -32,7 +32,7 @@ export interface CallGateParts {
 interface Described {
   readonly request: DecisionRequest;
   /** The summary before it is shortened. */
-  readonly whole: string;
+  readonly fullSummary: string;
 }
 
 /** A longer call is shown to a person in full only on request. */
@@ -49,20 +49,20 @@ export function createCallGate(parts: CallGateParts): CallGate {
       effects.commands?.[0] ??
       effects.asks?.question ??
       [tool.name, ...(effects.writes ?? effects.reads ?? effects.jobs ?? [])].join(" ");
-    const whole = parts.redact(what);
+    const fullSummary = parts.redact(what);
     const request = {
       callId: call.callId,
       tool: tool.name,
       mutates: tool.mutates && effects.changesNothing !== true,
       effects,
       hash: hashCall(tool.name, call.input),
-      summary: shorten(whole, MAX_SUMMARY_CHARS),
+      summary: shorten(fullSummary, MAX_SUMMARY_CHARS),
     };
-    return { request, whole };
+    return { request, fullSummary };
   }
 
   async function ask(
-    { request, whole }: Described,
+    { request, fullSummary }: Described,
     { question }: OpenQuestion,
     signal: AbortSignal,
   ): Promise<Approval> {
@@ -73,7 +73,7 @@ export function createCallGate(parts: CallGateParts): CallGate {
         ...{ summary: request.summary, reason: parts.redact(reason), rule, timeoutMs: parts.timeoutMs },
         details: {
           ...{ session, always: withoutSecret(always), task: parts.task },
-          whole: whole === request.summary ? undefined : whole,
+          whole: fullSummary === request.summary ? undefined : fullSummary,
         },
       },
       parts.identity,
@@ -110,7 +110,7 @@ export function createCallGate(parts: CallGateParts): CallGate {
       const described = describe(call, tool);
       const { request } = described;
       const { callId, hash, summary } = request;
-      const decided = (decision: Decision): DecidedCall => ({
+      const toDecidedCall = (decision: Decision): DecidedCall => ({
         ...{ callId, tool: tool.name, hash, summary },
         decision: { ...decision, reason: parts.redact(decision.reason) },
       });
@@ -120,7 +120,7 @@ export function createCallGate(parts: CallGateParts): CallGate {
           const keepAfterAbort = parts.task !== undefined;
           const answered = await awaitAnswer(queue, approval, { clock, keepAfterAbort }, within);
           await queue.use(answered.id, new AbortController().signal);
-          return { approval: answered, decided: decided(conclude(answered)) };
+          return { approval: answered, decided: toDecidedCall(conclude(answered)) };
         },
       });
       const result = await decide(request, policy, signal);
@@ -128,10 +128,10 @@ export function createCallGate(parts: CallGateParts): CallGate {
       // Asking needs no approval: the question itself waits for an answer.
       if (request.effects.asks !== undefined && !isDenied) {
         const earlier = await queue.takeLateAnswer(sessionId, request, signal);
-        if (earlier !== undefined) return decided(concludeClarification(earlier));
+        if (earlier !== undefined) return toDecidedCall(concludeClarification(earlier));
         return wait(await askClarification(request, signal), concludeClarification);
       }
-      if (!("question" in result)) return decided(result);
+      if (!("question" in result)) return toDecidedCall(result);
       return wait(await ask(described, result, signal), (answered) => toDecision(answered, result));
     },
   };

@@ -38,7 +38,7 @@ export interface PolicyRequest {
   readonly rules: Omit<RuleSourceParts, "knownTools" | "projectFolder" | "report">;
   readonly surface: {
     /** What happens to a call that needs approval if the reviewer does not decide. */
-    readonly whenAsked: Policy["unattended"];
+    readonly whenApprovalNeeded: Policy["unattended"];
   };
 }
 
@@ -85,6 +85,6 @@ export async function createPolicy(
       if (cost !== undefined) onReview(cost);
       return review;
     },
-    unattended: surface.whenAsked,
+    unattended: surface.whenApprovalNeeded,
   };
 }

@@ -70,22 +70,22 @@ export function describeTools(offer: {
   readonly canSee: boolean;
   readonly disabled: readonly string[];
 }): ReadonlyMap<string, Tool> {
-  const never = (): never => {
+  const refuseCall = (): never => {
     throw new Error("a tool that is only described was called");
   };
   const parts: ToolParts = {
-    openEnvironment: never,
+    openEnvironment: refuseCall,
     owner: "",
-    guards: { read: never, write: never, send: never },
+    guards: { read: refuseCall, write: refuseCall, send: refuseCall },
     limits: offer.limits,
-    moved: { hasRoom: false, add: never, list: never },
+    moved: { hasRoom: false, add: refuseCall, list: refuseCall },
     canNotify: false,
     fileSending: undefined,
-    vision: offer.canSee ? { maxBytes: 0, look: never } : undefined,
-    findAnswer: offer.canAsk ? never : undefined,
-    pastSessions: { search: never, list: never, find: never, messages: never },
-    redact: never,
-    createWindow: never,
+    vision: offer.canSee ? { maxBytes: 0, look: refuseCall } : undefined,
+    findAnswer: offer.canAsk ? refuseCall : undefined,
+    pastSessions: { search: refuseCall, list: refuseCall, find: refuseCall, messages: refuseCall },
+    redact: refuseCall,
+    createWindow: refuseCall,
   };
   return createTools(parts, { toolsets: enabledToolsets(offer.disabled), todos: NO_TODOS, added: [] });
 }

@@ -10,7 +10,7 @@ import { openSessionStore } from "../../sessions/session-store.ts";
 import { createBackgroundTitle } from "./background-title.ts";
 import type { TitleModel } from "./write-title.ts";
 
-function answering(text: string, onAsked: (messages: unknown) => void = () => undefined): TitleModel {
+function modelAnswering(text: string, onAsked: (messages: unknown) => void = () => undefined): TitleModel {
   return {
     provider: "p",
     name: "small",
@@ -55,7 +55,7 @@ const CUT = "please fix the XXX of dates"; // redacted
 test("D5: the title model sees the redacted first exchange, and its request counts towards the session", async () => {
   let asked: unknown;
   await using lab = await openLab(async () =>
-    answering("Date parser repaired today", (messages) => (asked = messages)),
+    modelAnswering("Date parser repaired today", (messages) => (asked = messages)),
   );
   lab.title.start();
   lab.title.start();
@@ -82,7 +82,7 @@ test.each([
   [" \n\u200b", CUT],
   ['""', CUT],
 ])("D5: the answer %j becomes the title %j", async (answer, expected) => {
-  await using lab = await openLab(async () => answering(answer));
+  await using lab = await openLab(async () => modelAnswering(answer));
   lab.title.start();
   await expect.poll(lab.stored).toBe(expected);
 });
@@ -90,13 +90,13 @@ test.each([
 test("D5: if the model fails, is missing or never answers, the title is cut from the message", async () => {
   const failure = { kind: "auth", message: "no", hint: "" } as never;
   const failing: TitleModel = {
-    ...answering(""),
+    ...modelAnswering(""),
     stream: async function* () {
       yield { type: "failed", failure };
     },
   };
   const hanging: TitleModel = {
-    ...answering(""),
+    ...modelAnswering(""),
     stream: async function* () {
       await new Promise(() => undefined); // ignores the abort
     },

@@ -86,7 +86,7 @@ export function createChannelPool(open: Open) {
         signal.throwIfAborted();
         if (closed) throw new AppError("environment-closed", "The environment is closed.");
         const found = idle.pop();
-        if (found?.channel.usable) {
+        if (found?.channel.isUsable) {
           busy++;
           return found.channel;
         }
@@ -119,7 +119,7 @@ export function createChannelPool(open: Open) {
       busy--;
       // A channel whose command was killed may never settle, so the wait is limited.
       const settle = waitAtMost(SETTLE_MS, channel.settled()).then(() => {
-        if (closed || !channel.usable) {
+        if (closed || !channel.isUsable) {
           drop(channel, !closed && channel.isOutputLeaked);
           if (!closed && channel.isSpent) refillSoon();
           return;

@@ -12,7 +12,7 @@ import { type RunningShell, type ShellCommand, startShell } from "./start-shell.
 /** How to start a shell in the environment: the only part of a channel that depends on the kind of environment. */
 export interface Transport extends ShellCommand {
   /** A shell that was started early and waits for its first line. */
-  readonly started?: RunningShell | undefined;
+  readonly startedShell?: RunningShell | undefined;
   /** A snippet that runs once before the first command, for example to source init files. Its output is dropped. */
   readonly prelude?: string;
   /** How long the prelude may take. */
@@ -59,7 +59,7 @@ const CLOSE_LEAKED_TIMEOUT_MS = 200;
 /** Starts a shell and sends it the driver; rejects with the transport's error message on failure. */
 export async function openChannel(transport: Transport, signal: AbortSignal): Promise<Channel> {
   signal.throwIfAborted();
-  const channel = createChannel(transport.started ?? startShell(transport), transport.argv[0]);
+  const channel = createChannel(transport.startedShell ?? startShell(transport), transport.argv[0]);
   const { prelude = "", preludeMs = OPEN_TIMEOUT_MS } = transport;
   const openMs = prelude === "" ? OPEN_TIMEOUT_MS : preludeMs;
   using deadline = openDeadline(signal, openMs);
@@ -78,7 +78,7 @@ export async function openChannel(transport: Transport, signal: AbortSignal): Pr
   return channel;
 }
 
-interface Running {
+interface RunningCommand {
   readonly token: string;
   readonly command: ChannelCommand;
   readonly input: Pick<ChannelInput, "onHeld" | "onDelivered"> | undefined;
@@ -100,7 +100,7 @@ function createChannel(child: RunningShell, program: string) {
   let isOutputLeaked = false;
   let spent = false; // the driver has given its input to a command and reads no more snippets
   let dropping = false;
-  let running: Running | undefined;
+  let running: RunningCommand | undefined;
   let prepared: string | undefined; // the token of the next command, whose shell was forked in advance
   let errorText = "";
   let free = true; // false from the start of a command until none of its processes can print
@@ -134,7 +134,7 @@ function createChannel(child: RunningShell, program: string) {
     running = undefined;
     command?.resolve(end);
   };
-  const finishWhenDone = (command: Running): void => {
+  const finishWhenDone = (command: RunningCommand): void => {
     if (command.exitCode === undefined || command.streamsOpen > 0) return;
     const { exitCode, state, badFolder } = command;
     finish({ kind: "exited", exitCode, state, badFolder });
@@ -212,7 +212,7 @@ function createChannel(child: RunningShell, program: string) {
     const token = newToken();
     const found: string[] = [];
     return new Promise((resolve) => {
-      const done = (result: string[] | undefined): void => {
+      const settleQuery = (result: string[] | undefined): void => {
         requests.delete(token);
         parsers.stdout.forget(token);
         signal.removeEventListener("abort", giveUp);
@@ -220,11 +220,11 @@ function createChannel(child: RunningShell, program: string) {
       };
       // Keep the token until a late answer has arrived, so that the answer is not treated as output.
       const giveUp = (): void => resolve(undefined);
-      if (death !== undefined || signal.aborted) return done(undefined);
+      if (death !== undefined || signal.aborted) return settleQuery(undefined);
       signal.addEventListener("abort", giveUp);
       requests.set(token, (letter, fields) => {
-        if (letter === ".") done(found);
-        else if (letter === "!") done(undefined);
+        if (letter === ".") settleQuery(found);
+        else if (letter === "!") settleQuery(undefined);
         else found.push(letter + fields);
       });
       parsers.stdout.expect(token, "answers");
@@ -232,7 +232,7 @@ function createChannel(child: RunningShell, program: string) {
     });
   }
 
-  function start(command: ChannelCommand, input: Running["input"]): Promise<ChannelEnd> {
+  function start(command: ChannelCommand, input: RunningCommand["input"]): Promise<ChannelEnd> {
     if (death !== undefined) return Promise.resolve({ kind: "lost", started: false, reason: death });
     if (running !== undefined) throw new Error("a channel runs one command at a time");
     const token = prepared ?? newToken();
@@ -247,7 +247,7 @@ function createChannel(child: RunningShell, program: string) {
       settle = resolve;
     });
     return new Promise((resolve) => {
-      const tidy = (end: ChannelEnd): void => {
+      const cleanUp = (end: ChannelEnd): void => {
         parsers.stderr.forget(token);
         parsers.stdout.forget(stateToken);
         void settled.then(() => parsers.stdout.forget(token));
@@ -257,7 +257,7 @@ function createChannel(child: RunningShell, program: string) {
         token,
         command,
         input,
-        resolve: tidy,
+        resolve: cleanUp,
         started: false,
         badFolder: false,
         exitCode: undefined,
@@ -275,7 +275,7 @@ function createChannel(child: RunningShell, program: string) {
       return shell;
     },
     /** False if the shell is busy or spent, if it has exited, or if a leftover process of an earlier command holds its output. */
-    get usable() {
+    get isUsable() {
       return isUsable();
     },
     /** A leftover process of an earlier command still has the output open. */
@@ -351,7 +351,7 @@ function createChannel(child: RunningShell, program: string) {
       });
       spent = true;
       await Promise.race([opened, end]);
-      feed(child.stdin, input.chunks, end).then((isWhole) => {
+      sendChunks(child.stdin, input.chunks, end).then((isWhole) => {
         isComplete = isWhole;
         child.stdin.end();
       }, input.onFailed);
@@ -418,7 +418,11 @@ function createChannel(child: RunningShell, program: string) {
 }
 
 /** Resolves to whether the whole input was sent; the command may end before that. */
-async function feed(stdin: NodeJS.WritableStream, chunks: AsyncIterable<Uint8Array>, end: Promise<unknown>) {
+async function sendChunks(
+  stdin: NodeJS.WritableStream,
+  chunks: AsyncIterable<Uint8Array>,
+  end: Promise<unknown>,
+) {
   const iterator = chunks[Symbol.asyncIterator]();
   // Promise.race of each chunk against `end` would keep all chunks in memory until `end`.
   let hasEnded = false;

@@ -429,7 +429,7 @@ export interface RunFields {
   readonly stateToken: string;
   readonly mergeStderr: boolean;
   /** Variables for this command only, excluded from the saved state. */
-  readonly drop: readonly string[];
+  readonly unsavedVariables: readonly string[];
   readonly cwd: string;
   /** Shell text that restores the state: exports, functions, aliases. */
   readonly setup: string;
@@ -450,18 +450,18 @@ export function prepareSnippet(token: string, input: string): string {
  * must have received the snippet of `prepareSnippet` with the same token and input before.
  */
 export function runSnippet(shell: "bash" | "sh", last: boolean, fields: RunFields): string {
-  const { token, mark, stateToken, mergeStderr, drop, cwd, setup, input, command } = fields;
+  const { token, mark, stateToken, mergeStderr, unsavedVariables, cwd, setup, input, command } = fields;
   const state = `${stateToken.slice(0, 8)} ${stateToken.slice(8)}`;
   const merge = mergeStderr ? "1" : "0";
   if (shell === "sh") {
     const call = [
       "__h_go",
-      ...[token, mark, state, merge, drop.join(" "), cwd, setup, command].map(quoteWord),
+      ...[token, mark, state, merge, unsavedVariables.join(" "), cwd, setup, command].map(quoteWord),
     ].join(" ");
     const program = input === "" ? `${call} <&7 7<&-` : `exec 7<&-; printf ${quoteWord(input)} | ${call}`;
     return `${last ? "L" : "R"} ${[token, mark, program].map(quoteWord).join(" ")}\n`;
   }
-  const values = { mark, state, merge, drop: drop.join(" "), cwd, setup, command };
+  const values = { mark, state, merge, drop: unsavedVariables.join(" "), cwd, setup, command };
   const assignments = Object.entries(values).map(([name, value]) => `__h_${name}=$'${escapeLine(value)}'`);
   const line = `${assignments.join(" ")}\n`;
   if (last) return `exec 9>&-; __h_token=${token}; ${readAtOnce(line)}; eval "$__h_L"\n${line}`;

@@ -41,7 +41,7 @@ export function createFrameParser(prefix: string, events: FrameEvents) {
     events.state(token, size > MAX_STATE_BYTES ? undefined : Buffer.concat(chunks).toString("utf8"));
   };
   /** The length of the answer at the beginning of the bytes; undefined if more bytes are needed, 0 if there is none. */
-  const take = (bytes: Buffer): number | undefined => {
+  const measureAnswer = (bytes: Buffer): number | undefined => {
     if (bytes.length < TOKEN_LENGTH) return undefined;
     const token = bytes.toString("latin1", 0, TOKEN_LENGTH);
     const kind = kinds.get(token);
@@ -76,7 +76,7 @@ export function createFrameParser(prefix: string, events: FrameEvents) {
         if (start === -1) break;
         emit(bytes.subarray(0, start));
         bytes = bytes.subarray(start);
-        const length = take(bytes);
+        const length = measureAnswer(bytes);
         if (length === undefined) {
           held = bytes;
           return;

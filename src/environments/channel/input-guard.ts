@@ -13,8 +13,8 @@ export async function openInputGuard(pool: ChannelPool, mark: string, signal: Ab
   let isClosed = false;
   channel.guard(mark, root);
 
-  async function current(callSignal: AbortSignal): Promise<Channel> {
-    if (channel.usable) return channel;
+  async function openCurrentChannel(callSignal: AbortSignal): Promise<Channel> {
+    if (channel.isUsable) return channel;
     const next = await pool.acquire(callSignal);
     pool.release(isClosed ? next : channel);
     if (isClosed) return channel;
@@ -38,13 +38,13 @@ export async function openInputGuard(pool: ChannelPool, mark: string, signal: Ab
     /** Lets the command see end-of-file. */
     async complete(callSignal: AbortSignal): Promise<void> {
       while (holder && !callSignal.aborted) {
-        const isSignalled = await (await current(callSignal)).completeInput(holder, callSignal);
+        const isSignalled = await (await openCurrentChannel(callSignal)).completeInput(holder, callSignal);
         if (isSignalled !== undefined) return;
       }
     },
     /** Whether the command's channel is alive in the environment; undefined if the driver did not answer. */
     async isAlive(callSignal: AbortSignal): Promise<boolean | undefined> {
-      return holder && (await current(callSignal)).isAlive(holder, callSignal);
+      return holder && (await openCurrentChannel(callSignal)).isAlive(holder, callSignal);
     },
     /** Stops guarding: the command has ended, so its pid may be reused. */
     release: () => channel.guard("", undefined),

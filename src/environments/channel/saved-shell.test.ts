@@ -7,7 +7,7 @@ function save(variables: Readonly<Record<string, string>>) {
   const exports = new Map(
     Object.entries(variables).map(([name, value]) => [name, `export ${name}='${value}'\n`]),
   );
-  const shell = { base: EMPTY, state: { ...EMPTY, exports }, previousCwd: undefined, given: {} };
+  const shell = { base: EMPTY, state: { ...EMPTY, exports }, previousCwd: undefined, injectedVariables: {} };
   return saveShell(shell, (text) => text);
 }
 

@@ -32,7 +32,7 @@ export interface ShellToSave {
   readonly state: ShellState;
   readonly previousCwd: string | undefined;
   /** Variables that every command gets and whose values must not reach disk. */
-  readonly given: Readonly<Record<string, string>>;
+  readonly injectedVariables: Readonly<Record<string, string>>;
 }
 
 /**
@@ -41,10 +41,10 @@ export interface ShellToSave {
  * secret of the environment, are withheld.
  */
 export function saveShell(
-  { base, state, previousCwd, given }: ShellToSave,
+  { base, state, previousCwd, injectedVariables }: ShellToSave,
   redact: (text: string) => string,
 ): SavedShell {
-  const secrets = [...Object.values(given), ...secretsOf(base)];
+  const secrets = [...Object.values(injectedVariables), ...secretsOf(base)];
   const findSecrets = createKnownValueFinder(secrets);
   const isSafe = (name: string, value: string): boolean =>
     (SAFE_NAME.test(name) || SAFE_VALUES.some((shape) => shape.test(value))) &&

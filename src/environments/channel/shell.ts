@@ -61,7 +61,7 @@ interface Session extends ShellSession {
   /** The initial state of the shell that produced `state`. */
   base: ShellState | undefined;
   /** The initial state of the session, until a command has produced a state. */
-  readonly saved: SavedShell | undefined;
+  readonly savedShell: SavedShell | undefined;
 }
 
 /** The abort reason after a command; a single instance, because an error with a stack for each command is expensive. */
@@ -139,7 +139,7 @@ export function createShell(adapter: ShellAdapter): Environment {
         { end, inputFailed, isAlive, timeoutMs, isDetached },
         signal,
       );
-      const kept = (): Session => (isDetached() ? { ...session } : session);
+      const sessionToUpdate = (): Session => (isDetached() ? { ...session } : session);
       const durationMs = (): number => performance.now() - startedAt;
       let result = interruption === undefined ? await end : undefined;
       if (result?.kind === "exited") guard?.release();
@@ -147,19 +147,19 @@ export function createShell(adapter: ShellAdapter): Environment {
         result = withSignal(result, await signalOf(channel, signal));
       // Without a guard the processes of a lost command cannot be reached; the driver ends them.
       if (result && (result.kind === "exited" || !guard))
-        return conclude(result, kept(), channel.base, durationMs(), []);
+        return conclude(result, sessionToUpdate(), channel.base, durationMs(), []);
       channel.dropOutput();
       if (root === undefined) await waitAtMost(START_TIMEOUT_MS, Promise.race([started, end])); // endTree needs the root process
       const { killAs, isPaused } = adapter;
       const survivors = await endTree(guard?.channel ?? channel, { root, mark, end, killAs, isPaused });
       if (survivors?.length === 0) guard?.release();
       if (interruption === undefined)
-        return conclude(await end, kept(), channel.base, durationMs(), survivors ?? []);
+        return conclude(await end, sessionToUpdate(), channel.base, durationMs(), survivors ?? []);
       return {
         ...ENDINGS[interruption],
         cwd: session.cwd,
         badWorkdir: false,
-        survivors: survivors ?? [],
+        survivors,
         notices: [...takeNotices(), ...notices(interruption, inputError, survivors)],
         durationMs: durationMs(),
       };
@@ -194,12 +194,12 @@ export function createShell(adapter: ShellAdapter): Environment {
   ): ChannelCommand {
     const variables = { ...adapter.variables?.(), ...request.variables };
     const exports = Object.entries(variables).map(([name, value]) => `export ${name}=${quoteWord(value)}\n`);
-    const state = session.state ?? (session.saved && restoreShell(channel.base, session.saved));
+    const state = session.state ?? (session.savedShell && restoreShell(channel.base, session.savedShell));
     const restore = state ? formatStateDifference(channel.base, state, session.previousCwd) : "";
     return {
       ...own,
       mergeStderr: request.mergeStderr ?? false,
-      drop: Object.keys(variables),
+      unsavedVariables: Object.keys(variables),
       cwd: request.workdir ?? session.cwd ?? adapter.cwd,
       setup: restore + exports.join(""),
       command: request.command,
@@ -240,21 +240,21 @@ export function createShell(adapter: ShellAdapter): Environment {
     return { ...result, ended: "exited", exitCode, badWorkdir, cwd, notices: takeNotices() };
   }
 
-  function openSession(saved?: SavedShell): Session {
+  function openSession(savedShell?: SavedShell): Session {
     let last: (ShellToSave & { readonly result: SavedShell }) | undefined;
     const session: Session = {
-      cwd: saved?.cwd,
-      previousCwd: saved?.previousCwd,
+      cwd: savedShell?.cwd,
+      previousCwd: savedShell?.previousCwd,
       state: undefined,
       base: undefined,
       dump: undefined,
-      saved,
+      savedShell,
       save(redact) {
         const { base, state, previousCwd } = session;
-        if (state === undefined || base === undefined) return saved;
+        if (state === undefined || base === undefined) return savedShell;
         const isKnown = last?.base === base && last.state === state && last.previousCwd === previousCwd;
         if (last === undefined || !isKnown) {
-          const shell = { base, state, previousCwd, given: adapter.variables?.() ?? {} };
+          const shell = { base, state, previousCwd, injectedVariables: adapter.variables?.() ?? {} };
           last = { ...shell, result: saveShell(shell, redact) };
         }
         return last.result;
@@ -272,7 +272,7 @@ export function createShell(adapter: ShellAdapter): Environment {
       const noop = { command: ":", session: openSession(), onOutput: () => undefined };
       await run({ ...noop, timeoutMs: WARM_TIMEOUT_MS }, signal);
     },
-    get busy() {
+    get runningCommands() {
       return pool.busy;
     },
     async [Symbol.asyncDispose]() {
@@ -306,7 +306,7 @@ function withSignal(end: ChannelEnd, exitCode: number | undefined): ChannelEnd {
 
 type Interruption = keyof typeof ENDINGS;
 
-interface Watched {
+interface WatchedCommand {
   readonly end: Promise<ChannelEnd>;
   readonly inputFailed: Promise<Interruption>;
   isAlive(signal: AbortSignal): Promise<boolean | undefined>;
@@ -316,7 +316,7 @@ interface Watched {
 
 /** Waits for the end of the command; resolves to a reason if we have to end the command ourselves. */
 async function waitForInterruption(
-  { end, inputFailed, isAlive, timeoutMs, isDetached }: Watched,
+  { end, inputFailed, isAlive, timeoutMs, isDetached }: WatchedCommand,
   signal: AbortSignal,
 ) {
   const done = new AbortController();
@@ -343,7 +343,7 @@ async function waitForInterruption(
 }
 
 /** Resolves when the command has killed its wrapper, so that the end of the command would never be reported. */
-async function waitForSilence(isAlive: Watched["isAlive"], signal: AbortSignal) {
+async function waitForSilence(isAlive: WatchedCommand["isAlive"], signal: AbortSignal) {
   let timer: NodeJS.Timeout | undefined;
   let wake = (): void => undefined;
   signal.addEventListener("abort", () => {

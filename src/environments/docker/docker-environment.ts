@@ -20,7 +20,7 @@ export interface DockerEnvironmentOptions {
   readonly spec: SandboxSpec;
   readonly reporter: Reporter;
   /** A shell that was started early for the first command, to save time. */
-  readonly early?: EarlyShell | undefined;
+  readonly earlyShell?: EarlyShell | undefined;
   /** Called on disposal: whether to remove the container if no process uses it. */
   readonly mayRemove?: () => boolean;
 }
@@ -36,7 +36,7 @@ export function openDockerEnvironment({
   engine,
   spec,
   reporter,
-  early,
+  earlyShell,
   mayRemove = () => false,
 }: DockerEnvironmentOptions): Environment {
   const { reporter: noticeReporter, take: takeNotices } = createNoticeBuffer(reporter);
@@ -52,11 +52,11 @@ export function openDockerEnvironment({
 
   /** Whether only the keeper runs in the sandbox, after waiting for our own shells to exit; false when that is unknown. */
   async function isUnused(): Promise<boolean> {
-    if (sandbox.known === undefined) return false;
+    if (sandbox.lastFound === undefined) return false;
     const signal = AbortSignal.timeout(UNUSED_WITHIN_MS);
     try {
       for (;;) {
-        const processes = await listSandboxProcesses(engine, sandbox.known.id, signal);
+        const processes = await listSandboxProcesses(engine, sandbox.lastFound.id, signal);
         if (processes === undefined) return false;
         if (processes.every(({ role }) => role === "keeper")) return true;
         await systemClock.sleep(POLL_MS, signal);
@@ -74,7 +74,7 @@ export function openDockerEnvironment({
       return {
         ...containerShell(engine, id),
         // A sandbox that was not running when it was found has no early shell.
-        started: how === "attached" && !isRetry ? early?.take(id) : undefined,
+        startedShell: how === "attached" && !isRetry ? earlyShell?.take(id) : undefined,
         prelude: `__h_stamp=${LAST_USE_FILE}; : > ${LAST_USE_FILE}`,
       };
     },
@@ -85,12 +85,16 @@ export function openDockerEnvironment({
     variables: () => Object.fromEntries(spec.forwardedVariables),
     // Root in the container has no CAP_KILL, so it cannot signal processes of another user.
     async killAs(user, pids, signal) {
-      if (sandbox.known === undefined) return;
+      if (sandbox.lastFound === undefined) return;
       const kill = ["sh", "-c", 'kill -KILL "$@"', "sh", ...pids.map(String)];
-      await engine.run(["exec", "--user", String(user), sandbox.known.id, ...kill], KILL_WITHIN_MS, signal);
+      await engine.run(
+        ["exec", "--user", String(user), sandbox.lastFound.id, ...kill],
+        KILL_WITHIN_MS,
+        signal,
+      );
     },
     async isPaused(signal) {
-      const found = await findContainer(engine, sandbox.known?.id ?? spec.name, signal).catch(
+      const found = await findContainer(engine, sandbox.lastFound?.id ?? spec.name, signal).catch(
         () => undefined,
       );
       if (found?.state !== "paused") return false;
@@ -102,7 +106,7 @@ export function openDockerEnvironment({
     async explainLoss(signal) {
       sandbox.forget();
       const poll = () =>
-        findContainer(engine, sandbox.known?.id ?? spec.name, signal).catch(() => "unreachable" as const);
+        findContainer(engine, sandbox.lastFound?.id ?? spec.name, signal).catch(() => "unreachable" as const);
       const deadline = performance.now() + ENDING_MS;
       let found = await poll();
       while (typeof found === "object" && found.state === "running" && performance.now() < deadline) {
@@ -111,13 +115,14 @@ export function openDockerEnvironment({
       }
       if (found === "unreachable") return "the container engine does not answer";
       if (found === undefined || found.state === "removing") return "the sandbox was removed";
+      if (found.state === "exited") return "the sandbox was stopped";
       return found.state === "running" ? undefined : `the sandbox is ${found.state}`;
     },
     takeNotices,
     async release() {
-      await early?.[Symbol.asyncDispose]();
+      await earlyShell?.[Symbol.asyncDispose]();
       const force = mayRemove() && (await isUnused());
-      await releaseSandbox(engine, sandbox.known?.id, spec, force, noticeReporter);
+      await releaseSandbox(engine, sandbox.lastFound?.id, spec, force, noticeReporter);
     },
   });
 }

@@ -12,6 +12,7 @@ import { createEngine } from "./engine/engine.ts";
 import { readIsolation } from "./isolation/isolation.ts";
 import { findContainer } from "./lifecycle/container.ts";
 import { listSandboxes, type SandboxQuery } from "./lifecycle/list-sandboxes.ts";
+import { stopSandbox } from "./lifecycle/remove-sandbox.ts";
 import { createSandboxSpec } from "./spec/sandbox-spec.ts";
 
 describeWith("podman", "the docker environment with podman as its engine", (service) => {
@@ -20,7 +21,7 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
   const query: SandboxQuery = {
     profile: { name: "tester", id: profileId },
     stores: [],
-    keep: { lifetimeSeconds: 300, stoppedTtlSeconds: 0 },
+    keepRules: { lifetimeSeconds: 300, stoppedTtlSeconds: 0 },
     withSize: false,
     specOf: async () => undefined,
   };
@@ -57,6 +58,15 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     expect(names[0].stdout).toBe(names[1].stdout);
     const rows = await listSandboxes(engine, query, neverAborted);
     expect(rows).toMatchObject([{ state: "running", leased: true, ours: true }]);
+  });
+
+  test("a paused sandbox can be stopped", async () => {
+    await using environment = await open();
+    expect((await collect(environment, "echo runs")).stdout).toBe("runs\n");
+    const { name } = await specOf();
+    await engine.run(["pause", name], 30_000, neverAborted);
+    expect(await stopSandbox(engine, name, neverAborted)).toEqual({ outcome: "stopped" });
+    expect((await findContainer(engine, name, neverAborted))?.state).toBe("exited");
   });
 
   test("F13: podman applies an init, limits, no new privileges and no network, according to its own description", async () => {

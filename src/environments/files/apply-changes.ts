@@ -6,7 +6,7 @@ import type { TextFormat } from "./text-format.ts";
 /** A file before the change; `text` and `bytes` are undefined if the file does not exist. */
 export interface FileState {
   /** The requested path. */
-  readonly requested: TargetPath;
+  readonly requestedPath: TargetPath;
   /** The resolved path. */
   readonly path: TargetPath;
   readonly text: string | undefined;
@@ -33,7 +33,7 @@ export interface AppliedChange {
   /** The requested path. */
   readonly path: TargetPath;
   /** The absolute path with links resolved. */
-  readonly real: TargetPath;
+  readonly realPath: TargetPath;
   /** The previous path of a moved file. */
   readonly movedFrom: TargetPath | undefined;
   /** The digest of the new content; undefined if the file was removed. */
@@ -91,7 +91,9 @@ export async function applyChanges(
       bytes !== undefined &&
       !isFileProblem(await files.write(path, bytes, { expected: "absent", mode }, deadline));
     // The removal completes a move that is already in `done`.
-    const index = done.findIndex(({ change }) => plan.kind === "move" && change.path === plan.to.requested);
+    const index = done.findIndex(
+      ({ change }) => plan.kind === "move" && change.path === plan.to.requestedPath,
+    );
     const first = done[index];
     if (first === undefined) done.push({ change: describe(plan, undefined), undo });
     else done[index] = { change: first.change, undo: async () => (await undo()) && first.undo() };
@@ -111,9 +113,9 @@ export async function applyChanges(
 function describe({ kind, from, to, diff }: PlannedChange, digest: string | undefined): AppliedChange {
   return {
     kind,
-    path: to.requested,
-    real: to.path,
-    movedFrom: kind === "move" ? from.requested : undefined,
+    path: to.requestedPath,
+    realPath: to.path,
+    movedFrom: kind === "move" ? from.requestedPath : undefined,
     digest,
     digestBefore: from.bytes === undefined ? undefined : from.digest,
     diff,

@@ -149,7 +149,7 @@ export function changeFilesContract(traits: FilesTraits): void {
       await lab.sh(
         "mkdir d in out; mkfifo p; ln -s l2 l1; ln -s l1 l2; echo secret > out/f; ln -s ../out/f in/link; ln -s ../out in/folder; ln -s ../out/new in/dangling; echo own > in/own; ln -s own in/inner",
       );
-      const within = `${lab.home}/in`;
+      const onlyInFolder = `${lab.home}/in`;
       const cases: [string, string][] = [
         ["d", "is-folder"],
         ["p", "not-regular"],
@@ -175,14 +175,14 @@ export function changeFilesContract(traits: FilesTraits): void {
         "in/no/../../../x",
       ];
       for (const path of outside) {
-        expect(await writeText(files, path, "x", { within }, signal), path).toMatchObject({
+        expect(await writeText(files, path, "x", { onlyInFolder }, signal), path).toMatchObject({
           kind: "outside",
         });
       }
-      expect(await writeText(files, "in/inner", "new\n", { within }, signal)).toMatchObject({
+      expect(await writeText(files, "in/inner", "new\n", { onlyInFolder }, signal)).toMatchObject({
         kind: "changed",
       });
-      expect(await writeText(files, "in/deep/er", "new\n", { within }, signal)).toMatchObject({
+      expect(await writeText(files, "in/deep/er", "new\n", { onlyInFolder }, signal)).toMatchObject({
         kind: "changed",
       });
       expect(await lab.sh("cat out/f in/own; ls -A out")).toBe("secret\nnew\nf\n");

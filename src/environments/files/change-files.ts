@@ -17,17 +17,17 @@ const MAX_FILE_BYTES = 50 * 1024 * 1024;
 /** Which files and contents a change may touch. */
 export interface ChangeScope {
   /** Allows only files whose resolved path is in this folder; if absent, all files are allowed. */
-  readonly within?: TargetPath | undefined;
+  readonly onlyInFolder?: TargetPath | undefined;
   /** Returns the reason why a file must not be changed. Called with the resolved path before any read or write. */
-  readonly judge?: ((real: TargetPath) => string | undefined) | undefined;
+  readonly findRefusal?: ((real: TargetPath) => string | undefined) | undefined;
   /** Returns the reason why a file must not get this text; called before any write. `before` is undefined for a new file. */
-  readonly judgeText?:
+  readonly findTextRefusal?:
     | ((real: TargetPath, before: string | undefined, after: string) => string | undefined)
     | undefined;
   /** The digest of the content that the author last saw; a file with other content is not replaced as a whole. */
-  readonly seen?: ((real: TargetPath) => string | undefined) | undefined;
+  readonly digestSeen?: ((real: TargetPath) => string | undefined) | undefined;
   /** Hides parts of a file's text, such as secrets, from the author of the change. */
-  readonly show?: ((real: TargetPath, text: string) => string) | undefined;
+  readonly redact?: ((real: TargetPath, text: string) => string) | undefined;
 }
 
 export interface FilesChanged {
@@ -84,7 +84,7 @@ export async function writeText(
 ): Promise<ChangeOutcome> {
   const old = await readForChange(files, path, scope, signal, "replace");
   if (isRefused(old)) return old;
-  const seen = scope.seen?.(old.path);
+  const seen = scope.digestSeen?.(old.path);
   if (seen !== undefined && old.text !== undefined && seen !== old.digest) {
     const message = `${old.path} has changed since you read it: the new text would overwrite a change of the user or of another program. To continue, read it again with read_file, then repeat your change.`;
     return { kind: "forbidden", path: old.path, message };
@@ -103,9 +103,9 @@ export async function replaceInFile(
   const old = await readForChange(files, path, scope, signal);
   if (isRefused(old)) return old;
   if (old.text === undefined) return createFileProblem("missing", old.path);
-  const show = (text: string): string => scope.show?.(old.path, text) ?? text;
+  const show = (text: string): string => scope.redact?.(old.path, text) ?? text;
   const outcome = replaceText(old.text, oldText, newText, { all, show });
-  if (outcome.kind === "unchanged") return unchanged(old.path);
+  if (outcome.kind === "unchanged") return createUnchanged(old.path);
   if (outcome.kind !== "replaced") return { ...outcome, path: old.path };
   return change(files, [{ from: old, to: old, text: outcome.content }], scope, signal);
 }
@@ -141,7 +141,7 @@ export async function patchFiles(
     if (state === undefined) throw new Error(`${path} was not read`);
     return state;
   };
-  const show = (path: string, text: string): string => scope.show?.(stateOf(path).path, text) ?? text;
+  const show = (path: string, text: string): string => scope.redact?.(stateOf(path).path, text) ?? text;
   const planned = applyPatch(parsed.patch, contents, show);
   if (planned.kind === "refused") return { kind: "patch-refused", problems: planned.problems };
   const sources = new Map(planned.moves.map(({ from, to }) => [to, from]));
@@ -157,7 +157,7 @@ export async function patchFiles(
       { from: stateOf(from !== undefined && movedAway.has(from) ? from : path), to: stateOf(path), text },
     ];
   });
-  if (changes.length === 0) return unchanged(patchPaths(parsed.patch)[0] ?? "");
+  if (changes.length === 0) return createUnchanged(patchPaths(parsed.patch)[0] ?? "");
   return change(files, changes, scope, signal, planned.placements);
 }
 
@@ -171,31 +171,32 @@ interface RequestedChange {
 async function change(
   files: EnvironmentFiles,
   requested: readonly RequestedChange[],
-  { judgeText }: ChangeScope,
+  { findTextRefusal }: ChangeScope,
   signal: AbortSignal,
   placements: FilesChanged["placements"] = [],
 ): Promise<ChangeOutcome> {
   const plans: PlannedChange[] = [];
   for (const { from, to, text } of requested) {
     if (to === undefined || text === undefined) {
-      const diff = unifiedDiff(from.requested, from.text, undefined);
+      const diff = unifiedDiff(from.requestedPath, from.text, undefined);
       plans.push({ kind: "delete", from, to: from, bytes: new Uint8Array(), diff });
       continue;
     }
-    const reason = judgeText?.(to.path, from.text, text);
+    const reason = findTextRefusal?.(to.path, from.text, text);
     if (reason !== undefined) return { kind: "forbidden", path: to.path, message: reason };
     const bytes = encodeText(text, from.format);
-    if (bytes === undefined) return { kind: "not-text", path: to.path, message: unencodable(from, to) };
+    if (bytes === undefined)
+      return { kind: "not-text", path: to.path, message: explainUnencodable(from, to) };
     const isMove = from !== to;
     if (!isMove && from.bytes !== undefined && Buffer.compare(from.bytes, bytes) === 0) {
-      if (requested.length === 1) return unchanged(to.path);
+      if (requested.length === 1) return createUnchanged(to.path);
       continue;
     }
     // The text as it will be read back, so that the file's own line endings do not show as changes.
     const newText = decodeText(bytes)?.text ?? text;
     const diff = isMove
-      ? movedDiff(from.requested, to.requested, from.text ?? "", newText)
-      : unifiedDiff(to.requested, from.text, newText);
+      ? movedDiff(from.requestedPath, to.requestedPath, from.text ?? "", newText)
+      : unifiedDiff(to.requestedPath, from.text, newText);
     const kind = isMove ? "move" : from.bytes === undefined ? "add" : "update";
     plans.push({ kind, from, to, bytes, diff });
   }
@@ -205,32 +206,34 @@ async function change(
   return { kind: "changed", changes, diff, placements };
 }
 
-function unencodable({ format }: FileState, { requested }: FileState): string {
+function explainUnencodable({ format }: FileState, { requestedPath }: FileState): string {
   return format.encoding === "windows-1252"
-    ? `${requested} is in Latin-1 (${format.encoding}), which lacks some characters of the new text. Use other characters, or convert the file with iconv first.`
-    : `The new text of ${requested} contains half a surrogate pair, which cannot be stored in a file.`;
+    ? `${requestedPath} is in Latin-1 (${format.encoding}), which lacks some characters of the new text. Use other characters, or convert the file with iconv first.`
+    : `The new text of ${requestedPath} contains half a surrogate pair, which cannot be stored in a file.`;
 }
 
 async function readForChange(
   files: EnvironmentFiles,
-  requested: TargetPath,
-  { within, judge }: ChangeScope,
+  requestedPath: TargetPath,
+  { onlyInFolder, findRefusal }: ChangeScope,
   signal: AbortSignal,
   purpose: "edit" | "replace" = "edit",
 ): Promise<FileState | ChangeRefused> {
-  const found = await files.stat(requested, signal);
+  const found = await files.stat(requestedPath, signal);
   if (found.kind !== "found" && found.kind !== "missing") return found;
-  const outside = within && (await findOutside(files, { requested, found, within }, signal));
+  const outside =
+    onlyInFolder &&
+    (await findOutside(files, { requested: requestedPath, found, within: onlyInFolder }, signal));
   if (outside) return outside;
-  const message = judge?.(found.path);
+  const message = findRefusal?.(found.path);
   if (message !== undefined) return { kind: "forbidden", path: found.path, message };
   if (found.kind !== "found") {
     const absent = { text: undefined, bytes: undefined, digest: "absent", mode: undefined };
-    return { requested, path: found.path, format: PLAIN_FORMAT, ...absent };
+    return { requestedPath, path: found.path, format: PLAIN_FORMAT, ...absent };
   }
   if (found.type === "folder") return createFileProblem("is-folder", found.path);
   if (found.type !== "file") return createFileProblem("not-regular", found.path);
-  const read = await files.readBytes(requested, MAX_FILE_BYTES, signal);
+  const read = await files.readBytes(requestedPath, MAX_FILE_BYTES, signal);
   if (read.kind !== "bytes") return read;
   const { path, bytes, digest } = read;
   const decoded = decodeText(bytes);
@@ -239,7 +242,7 @@ async function readForChange(
     return { kind: "not-text", path, message: reason };
   }
   const { text = "", format = PLAIN_FORMAT } = decoded ?? {};
-  return { requested, path, text, bytes, digest, format, mode: found.mode };
+  return { requestedPath, path, text, bytes, digest, format, mode: found.mode };
 }
 
 /** Refuses a path outside the folder, as far as the path can be resolved before the file is written. */
@@ -266,7 +269,7 @@ async function findOutside(
   }
 }
 
-function unchanged(path: TargetPath): ChangeRefused {
+function createUnchanged(path: TargetPath): ChangeRefused {
   return { kind: "unchanged", path, message: `${path} already has this content.` };
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { altered, type FilesTraits, openFilesLab } from "../../../test/support/files-lab.ts";
+import { type FilesTraits, openFilesLab, withChangedCommands } from "../../../test/support/files-lab.ts";
 import { shellRows } from "../../../test/support/shell-rows.ts";
 import { quoteWord } from "../channel/quote.ts";
 import { collect } from "../environment.contract.ts";
@@ -141,7 +141,7 @@ export function filesContract(traits: FilesTraits): void {
               cut,
             ),
           warm: async () => undefined,
-          busy: 0,
+          runningCommands: 0,
           [Symbol.asyncDispose]: async () => undefined,
         },
         lab.environment.openSession(),
@@ -295,7 +295,10 @@ export function filesContract(traits: FilesTraits): void {
       await using lab = await openLab();
       const isRoot = (await lab.sh("id -u")).trim() === "0";
       const files = isRoot
-        ? altered(lab.environment, (command) => `exec su nobody -s /bin/sh -c ${quoteWord(command)}`)
+        ? withChangedCommands(
+            lab.environment,
+            (command) => `exec su nobody -s /bin/sh -c ${quoteWord(command)}`,
+          )
         : lab.files;
       if (isRoot && (await collect(lab.environment, "su nobody -s /bin/sh -c true")).exitCode !== 0) {
         skip("commands cannot run as the user nobody here");
@@ -349,7 +352,7 @@ export function filesContract(traits: FilesTraits): void {
     it("a full disk and the file size limit are reported, the old content stays, and no temporary file remains", async () => {
       await using lab = await openLab();
       await lab.files.write(`${lab.home}/f`, text("old"), {}, signal);
-      const limited = altered(lab.environment, (command) => `ulimit -f 8; ${command}`);
+      const limited = withChangedCommands(lab.environment, (command) => `ulimit -f 8; ${command}`);
       for (const size of [20_000, 200_000]) {
         const outcome = await limited.write(`${lab.home}/f`, randomBytes(size), {}, signal);
         expect(outcome).toMatchObject({ kind: "disk-full" });
@@ -398,7 +401,7 @@ export function filesContract(traits: FilesTraits): void {
       let cut = 0;
       for (let round = 0; round < 6; round++) {
         // Kills the shell of the command and its group from inside, while the content is still being sent.
-        const killing = altered(
+        const killing = withChangedCommands(
           lab.environment,
           (command) => `(sleep 0.0${round * 3}; kill -9 $PPID $$ 0) </dev/null >/dev/null 2>&1 & ${command}`,
         );
@@ -425,7 +428,7 @@ export function filesContract(traits: FilesTraits): void {
           openSession,
           run: (request, cut) => lab.environment.run({ ...request, stdin: half() }, cut),
           warm: async () => undefined,
-          busy: 0,
+          runningCommands: 0,
           [Symbol.asyncDispose]: async () => undefined,
         },
         openSession(),
@@ -454,7 +457,7 @@ export function filesContract(traits: FilesTraits): void {
       const stop = new AbortController();
       stop.abort(new Error("enough"));
       await expect(lab.files.stat(lab.home, stop.signal)).rejects.toThrow("enough");
-      const dying = altered(lab.environment, () => "kill -9 $PPID $$; sleep 5");
+      const dying = withChangedCommands(lab.environment, () => "kill -9 $PPID $$; sleep 5");
       expect(["unavailable", "failed"]).toContain((await dying.read("/x", {}, signal)).kind);
     });
   });

@@ -55,7 +55,7 @@ describe("the local environment", () => {
         run: (request, signal) =>
           environment.run({ ...request, variables: { PATH: temp.path, REAL_STAT: realStat } }, signal),
         warm: async () => undefined,
-        busy: 0,
+        runningCommands: 0,
         [Symbol.asyncDispose]: async () => undefined,
       },
       openSession(),

@@ -75,7 +75,7 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     job: JobRecord,
     { notify = false, watch = [], pty = false }: StartJobOptions,
   ): JobStarted {
-    const alike = store
+    const sameCommandJobs = store
       .list()
       .filter(
         ({ id, state, command, cwd }) =>
@@ -88,7 +88,7 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
       notes.push(
         "There is no terminal, because `script` is missing in the environment: the job reads from a pipe.",
       );
-    return { kind: "started", job, alike, notes };
+    return { kind: "started", job, sameCommandJobs, notes };
   }
 
   /** Returns why the job was not started; undefined if it runs and is recorded as running. */

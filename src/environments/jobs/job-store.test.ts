@@ -153,7 +153,7 @@ test("D3: only one of two processes advances the same watch state, and none afte
   if (seen === undefined) throw new Error("the job does not exist");
   const step = (offset: number) => (breaker: WatchBreaker) => {
     const next = { patterns: ["x"], state: { ...NEW_WATCH, offset } };
-    return { watch: next, breaker, promotes: true, result: "stepped" };
+    return { watch: next, breaker, reportsEnd: true, result: "stepped" };
   };
   expect(await store.stepWatch(seen, step(5), neverAborted)).toBe("stepped");
   expect(await createJobStore(other, "local").stepWatch(seen, step(7), neverAborted)).toBeUndefined();

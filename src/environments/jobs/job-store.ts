@@ -67,7 +67,7 @@ export interface WatchStep<Result> {
   readonly watch: JobWatch | undefined;
   readonly breaker: WatchBreaker;
   /** Watching has ended, so the end of the job is reported instead. */
-  readonly promotes: boolean;
+  readonly reportsEnd: boolean;
   readonly result: Result;
 }
 
@@ -171,7 +171,7 @@ export function createJobStore(database: Database, environmentKey: string) {
         const before = breaker();
         const next = step(before);
         const row = { id: seen.id, seen: toJson(seen.watch), watch: toJson(next.watch) };
-        if (setWatch.run({ ...row, notify: Number(next.promotes) }).changes === 0) return undefined;
+        if (setWatch.run({ ...row, notify: Number(next.reportsEnd) }).changes === 0) return undefined;
         if (next.breaker !== before) putBreaker.run(JSON.stringify(next.breaker));
         return next.result;
       }, signal),

@@ -124,7 +124,7 @@ export function jobsContract(traits: JobsTraits): void {
       const job = await startJob('[ -n "$GIVEN" ] && echo given; : hunter2hunter2; sleep 600', {
         variables: { GIVEN: secret },
       });
-      await until(async () => (await jobs.poll(job.id, neverAborted)).preview === "given\n");
+      await waitUntil(async () => (await jobs.poll(job.id, neverAborted)).preview === "given\n");
       const search = [
         `case "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ')" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
         `case "$(for f in ${job.folder}/*; do [ ! -f $f ] || cat $f; done)" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
@@ -145,7 +145,7 @@ export function jobsContract(traits: JobsTraits): void {
       expect(await jobs.write(job.id, "o", neverAborted)).toBe("written");
       expect(await jobs.submit(job.id, "ne", neverAborted)).toBe("written");
       expect(await jobs.submit(job.id, "two", neverAborted)).toBe("written");
-      await until(async () => (await jobs.poll(job.id, neverAborted)).preview === "one|two\n");
+      await waitUntil(async () => (await jobs.poll(job.id, neverAborted)).preview === "one|two\n");
       const large = "x".repeat(100_000);
       expect(await jobs.submit(job.id, large, neverAborted)).toBe("written");
       expect((await jobs.poll(job.id, neverAborted)).job.state).toBe("running");
@@ -190,7 +190,7 @@ export function jobsContract(traits: JobsTraits): void {
           "while :; do sleep 0.1; done",
         ].join("\n"),
       );
-      await until(async () => (await jobs.poll(job.id, neverAborted)).preview.split("\n").length === 3);
+      await waitUntil(async () => (await jobs.poll(job.id, neverAborted)).preview.split("\n").length === 3);
       const pids = (await jobs.poll(job.id, neverAborted)).preview.trim().split("\n");
       const outcome = await jobs.kill(job.id, neverAborted);
       expect(outcome).toMatchObject({ kind: "killed", survivors: [] });
@@ -283,7 +283,7 @@ export function jobsContract(traits: JobsTraits): void {
       expect(await jobs.list(neverAborted)).toMatchObject([
         { id: job.id, state: "running", command, owner: "a" },
       ]);
-      await until(async () => (await jobs.log(job.id, { offset: 0 }, neverAborted)).totalLines > 3);
+      await waitUntil(async () => (await jobs.log(job.id, { offset: 0 }, neverAborted)).totalLines > 3);
       expect((await jobs.log(job.id, { offset: 0 }, neverAborted)).text).toMatch(/^first\nmore\nmore\n/);
       if (outsideView !== undefined) expect(await outsideView()).toContain("hermes-job");
       const prefix = job.id.slice("proc_".length, -4);
@@ -304,7 +304,7 @@ export function jobsContract(traits: JobsTraits): void {
       } as const;
       const started = await jobs.start("exit 4", options, neverAborted);
       if (started.kind !== "started") throw new Error(started.message);
-      await until(async () => (await jobs.poll(started.job.id, neverAborted)).job.state === "ended");
+      await waitUntil(async () => (await jobs.poll(started.job.id, neverAborted)).job.state === "ended");
       await using children = startChildren(3, CHILD, "take", { target: here, path });
       await children.next();
       children.send("go");
@@ -323,7 +323,7 @@ export function jobsContract(traits: JobsTraits): void {
       ];
       await jobs.wait(waited.id, WAIT_MS, neverAborted);
       for (const { id } of [read, polled])
-        await until(async () => (await jobs.poll(id, neverAborted)).job.state === "ended");
+        await waitUntil(async () => (await jobs.poll(id, neverAborted)).job.state === "ended");
       await jobs.log(read.id, {}, neverAborted);
       expect((await jobs.takeCompletions("a", neverAborted)).map(({ id }) => id)).toEqual([polled.id]);
     });
@@ -399,7 +399,7 @@ export function jobsContract(traits: JobsTraits): void {
       const { jobs, environment, startJob } = opened;
       const job = await startJob("echo first; yes 0123456789; :");
       const enough = 8 * PART_BYTES;
-      await until(async () => (await jobs.read(job.id, -1, neverAborted)).totalBytes > enough);
+      await waitUntil(async () => (await jobs.read(job.id, -1, neverAborted)).totalBytes > enough);
       expect((await collect(environment, "echo quick")).stdout).toBe("quick\n");
       const used = await collect(environment, `du -sk ${job.folder} | cut -f1`);
       expect(Number(used.stdout) * 1024).toBeLessThan(7 * PART_BYTES);
@@ -453,7 +453,7 @@ export function jobsContract(traits: JobsTraits): void {
       }
       expect(started.notes).toEqual([]);
       const shows = (text: string) =>
-        until(async () => (await jobs.poll(id, neverAborted)).preview.includes(text));
+        waitUntil(async () => (await jobs.poll(id, neverAborted)).preview.includes(text));
       await shows("30 120");
       expect(await jobs.submit(id, "typed", neverAborted)).toBe("written");
       await shows("asks");
@@ -484,7 +484,7 @@ export function jobsContract(traits: JobsTraits): void {
         skip("there is no `script` of util-linux in this environment");
       }
       const shows = (text: string) =>
-        until(async () => (await jobs.poll(id, neverAborted)).preview.includes(text));
+        waitUntil(async () => (await jobs.poll(id, neverAborted)).preview.includes(text));
       await jobs.resize(id, { rows: 40, columns: 100 }, neverAborted);
       expect(await jobs.close(id, neverAborted)).toBe("written");
       await shows("first");
@@ -512,9 +512,9 @@ export function jobsContract(traits: JobsTraits): void {
         workdir: "/tmp",
       } as const;
       const again = await jobs.start("sleep 600", options, neverAborted);
-      expect(again).toMatchObject({ kind: "started", alike: [{ id: first.id }] });
+      expect(again).toMatchObject({ kind: "started", sameCommandJobs: [{ id: first.id }] });
       for (const { id } of await jobs.list(neverAborted)) await jobs.kill(id, neverAborted);
-      expect(await jobs.start("sleep 600", options, neverAborted)).toMatchObject({ alike: [] });
+      expect(await jobs.start("sleep 600", options, neverAborted)).toMatchObject({ sameCommandJobs: [] });
       await jobs.sweep("b", "session", neverAborted);
     });
 
@@ -534,7 +534,7 @@ export function jobsContract(traits: JobsTraits): void {
       const { id } = started.job;
       expect(await jobs.takeWatchEvents("a", neverAborted)).toEqual([]);
       await jobs.submit(id, "", neverAborted);
-      await until(async () => (await jobs.poll(id, neverAborted)).preview.includes("READY"));
+      await waitUntil(async () => (await jobs.poll(id, neverAborted)).preview.includes("READY"));
       expect(await jobs.takeWatchEvents("b", neverAborted)).toEqual([]);
       const both = await Promise.all(
         [opened, other].map((one) => one.jobs.takeWatchEvents("a", neverAborted)),
@@ -568,7 +568,7 @@ export function jobsContract(traits: JobsTraits): void {
       const hit = async () => {
         const { totalBytes } = await jobs.read(job.id, -1, neverAborted);
         await jobs.submit(job.id, "", neverAborted);
-        await until(async () => (await jobs.read(job.id, -1, neverAborted)).totalBytes > totalBytes);
+        await waitUntil(async () => (await jobs.read(job.id, -1, neverAborted)).totalBytes > totalBytes);
         return (await jobs.takeWatchEvents("a", neverAborted)).map(({ kind }) => kind);
       };
       const quietUntil = database.prepare(
@@ -584,7 +584,7 @@ export function jobsContract(traits: JobsTraits): void {
       expect(kinds).toEqual([["hits"], [], ["hits"], [], ["hits"], ["watch-ended"]]);
       expect(await hit()).toEqual([]);
       await jobs.close(job.id, neverAborted);
-      await until(async () => (await jobs.poll(job.id, neverAborted)).job.state === "ended");
+      await waitUntil(async () => (await jobs.poll(job.id, neverAborted)).job.state === "ended");
       expect((await jobs.takeCompletions("a", neverAborted)).map(({ id }) => id)).toEqual([job.id]);
     });
 
@@ -610,7 +610,7 @@ export function jobsContract(traits: JobsTraits): void {
       await using opened = await open();
       const { jobs, database, startJob } = opened;
       const job = await startJob("true", { notify: true });
-      await until(async () => (await jobs.poll(job.id, neverAborted)).job.state === "ended");
+      await waitUntil(async () => (await jobs.poll(job.id, neverAborted)).job.state === "ended");
       const take = async () => (await jobs.takeCompletions("a", neverAborted)).map(({ id }) => id);
       expect(await take()).toEqual([job.id]);
       expect(await take()).toEqual([]);
@@ -653,7 +653,7 @@ else for d in /proc/[0-9]*; do tr '\\0' '\\n' <$d/environ 2>/dev/null | grep -q 
   return (await collect(environment, command, { variables: { J: id } })).stdout;
 }
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
+async function waitUntil(condition: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + WAIT_MS;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error("the condition was not met in time");

@@ -27,7 +27,7 @@ export type JobStarted =
       readonly kind: "started";
       readonly job: JobRecord;
       /** Jobs that already run the same command in the same folder: the new job may be a mistake. */
-      readonly alike: readonly JobRecord[];
+      readonly sameCommandJobs: readonly JobRecord[];
       /** Sentences about options that could not be honoured. */
       readonly notes: readonly string[];
     }

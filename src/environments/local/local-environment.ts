@@ -48,7 +48,7 @@ export async function openLocalEnvironment(parts: LocalEnvironmentParts): Promis
     (signal) => sandbox.transport(signal),
     async () => sandbox[Symbol.asyncDispose](),
   );
-  return sandbox.guard(inside, outside);
+  return sandbox.combine(inside, outside);
 }
 
 interface ShellParts {

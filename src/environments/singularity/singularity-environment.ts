@@ -54,7 +54,7 @@ export function openSingularityEnvironment({
       instance.forget();
       const found = await findInstance(engine, spec.name, signal).catch(() => "unreachable" as const);
       if (found === "unreachable") return `${engine.binary} does not answer`;
-      return found === undefined || found.pid !== instance.known?.pid
+      return found === undefined || found.pid !== instance.lastFound?.pid
         ? "the instance was stopped"
         : undefined;
     },
@@ -64,7 +64,7 @@ export function openSingularityEnvironment({
 
   /** Stops an instance without persistent files unless another process holds it; other instances keep running. */
   async function release(): Promise<void> {
-    if (instance.known === undefined || spec.overlayFolder !== undefined) return;
+    if (instance.lastFound === undefined || spec.overlayFolder !== undefined) return;
     const signal = AbortSignal.timeout(RELEASE_WITHIN_MS);
     const stop = (): Promise<string | undefined> => stopInstance(engine, spec.name, signal);
     const stopUnlessHeld = async (): Promise<string | undefined> =>

@@ -56,8 +56,8 @@ export async function openSshEnvironment(target: SshEnvironmentOptions): Promise
       connectGate?.settle(); // if the connection is lost later, callers must not wait for it
       return { ...result, notices: [...notices.splice(0), ...result.notices] };
     },
-    get busy() {
-      return shell.busy;
+    get runningCommands() {
+      return shell.runningCommands;
     },
     [Symbol.asyncDispose]: () => shell[Symbol.asyncDispose](),
   };

@@ -1,10 +1,13 @@
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, normalize, sep } from "node:path";
 import { errnoOf } from "../../lib/errors.ts";
-import type { Offer, OfferedFile } from "./offered-file.ts";
+import type { OfferedFile, OfferedFiles } from "./offered-file.ts";
 
 /** Resolves the files of `terminal.credential_files`. Each must be inside the profile's home; copies get mode 600. */
-export async function findCredentialFiles(profileHome: string, names: readonly string[]): Promise<Offer> {
+export async function findCredentialFiles(
+  profileHome: string,
+  names: readonly string[],
+): Promise<OfferedFiles> {
   const files = new Map<string, OfferedFile>();
   const problems: string[] = [];
   for (const name of new Set(names)) {

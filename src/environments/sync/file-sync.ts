@@ -8,7 +8,7 @@ import type { Environment, TargetPath } from "../environment.ts";
 import { createArchive } from "./archive.ts";
 import { createHostFileReader, type HostFile, type HostFilesFound } from "./host-files.ts";
 import { compareManifests, formatManifest, type Manifest, parseManifest } from "./manifest.ts";
-import type { Offer } from "./offered-file.ts";
+import type { OfferedFiles } from "./offered-file.ts";
 import { APPLY_SCRIPT, CHECK_SCRIPT } from "./sync-scripts.ts";
 
 const INTERVAL_MS = 5_000;
@@ -27,7 +27,7 @@ export interface FileSyncParts {
   readonly owner: string;
   readonly base?: TargetPath;
   /** All files of this owner; files that are no longer listed are removed from the environment. */
-  list(signal: AbortSignal): Promise<Offer>;
+  list(signal: AbortSignal): Promise<OfferedFiles>;
   onWarning(text: string): void;
   readonly clock: Clock;
   /** The shortest time between two checks. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { constants, type FileHandle, lstat, open } from "node:fs/promises";
 import { unlessMissing } from "../../lib/files/unless-missing.ts";
 import type { ManifestEntry } from "./manifest.ts";
-import { findPathProblem, type Offer, type OfferedFile } from "./offered-file.ts";
+import { findPathProblem, type OfferedFile, type OfferedFiles } from "./offered-file.ts";
 
 /** The size field of an archive header cannot hold a larger number. */
 const MAX_BYTES = 8 * 1024 ** 3;
@@ -21,7 +21,10 @@ export interface HostFilesFound {
 }
 
 /** Reads offered files and computes their digests; a file with unchanged time and size is not read again. */
-export function createHostFileReader(): (offer: Offer, signal: AbortSignal) => Promise<HostFilesFound> {
+export function createHostFileReader(): (
+  offer: OfferedFiles,
+  signal: AbortSignal,
+) => Promise<HostFilesFound> {
   let known = new Map<string, { readonly version: string; readonly digest: string }>();
 
   return async (offer, signal) => {

@@ -1,12 +1,12 @@
 import { systemClock } from "../../lib/time/clock.ts";
 import type { Environment } from "../environment.ts";
-import type { LentFiles } from "../environment-request.ts";
+import type { TemporaryFiles } from "../environment-request.ts";
 import { createFileSync } from "./file-sync.ts";
 
 const REMOVE_TIMEOUT_MS = 5_000;
 
 /** The same environment with copies of host files, updated before each command and removed when it is disposed. */
-export function lendFiles(environment: Environment, { owner, list }: LentFiles): Environment {
+export function withTemporaryFiles(environment: Environment, { owner, list }: TemporaryFiles): Environment {
   const notices: string[] = [];
   let isClosed = false;
   const sync = createFileSync({
@@ -27,8 +27,8 @@ export function lendFiles(environment: Environment, { owner, list }: LentFiles):
       const result = await environment.run(request, signal);
       return { ...result, notices: [...notices.splice(0), ...result.notices] };
     },
-    get busy() {
-      return environment.busy;
+    get runningCommands() {
+      return environment.runningCommands;
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;

@@ -7,7 +7,7 @@ export interface OfferedFile {
 }
 
 /** All files that an environment should have. */
-export interface Offer {
+export interface OfferedFiles {
   readonly files: readonly OfferedFile[];
   /** Skipped files with their reasons, as complete sentences. */
   readonly problems: readonly string[];

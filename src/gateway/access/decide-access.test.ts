@@ -26,7 +26,7 @@ function decide(
   );
 }
 
-test("D1: without any setting nobody is answered", () => {
+test("D1: without any setting no sender is answered", () => {
   expect(decide({})).toMatchObject({ isAllowed: false });
   expect(decide({}, { chat: GROUP })).toMatchObject({ isAllowed: false });
 });
@@ -34,15 +34,15 @@ test("D1: without any setting nobody is answered", () => {
 test.each([
   ["the platform's list", { allowed_users: ["anna"] }, {}],
   ["a star in the platform's list", { allowed_users: ["*"] }, {}],
-  ["an open door of the platform", { allow_all_users: true }, {}],
+  ["allow_all_users of the platform", { allow_all_users: true }, {}],
   ["the list of all platforms", {}, { everywhere: { allowed_users: ["anna"] } }],
-  ["an open door of all platforms", {}, { everywhere: { allow_all_users: true } }],
+  ["allow_all_users of all platforms", {}, { everywhere: { allow_all_users: true } }],
   ["a pairing", {}, { isPaired: true }],
 ])("D1: %s lets a person in", (_, settings, more) => {
   expect(decide(settings, more)).toEqual({ isAllowed: true, tier: "admin" });
 });
 
-test("D1: a chat that is ignored wins over every list, and a list of groups excludes the others", () => {
+test("D1: an ignored chat is not answered, whatever the lists say, and a list of groups excludes all other groups", () => {
   expect(decide({ allow_all_users: true, ignored_chats: ["room"] }, { chat: GROUP }).isAllowed).toBe(false);
   expect(decide({ allow_all_users: true, allowed_chats: ["other"] }, { chat: GROUP }).isAllowed).toBe(false);
   expect(decide({ allow_all_users: true, allowed_chats: ["other"] }).isAllowed).toBe(true);
@@ -53,7 +53,7 @@ test.each([
   ["a pairing", {}],
   ["an open door", { allow_all_users: true }],
   ["a list that contains a star", { allowed_users: ["*"] }],
-])("D8: %s lets nobody in under an id that the transport has not proved", (_, settings) => {
+])("D8: %s does not let in a sender whose id the transport has not proved", (_, settings) => {
   const sender = { ...ANNA, isProven: false };
   expect(decide(settings, { sender, isPaired: true })).toEqual({
     isAllowed: false,
@@ -72,7 +72,7 @@ test("D2: only the direct message of a proven stranger may be answered with a co
   expect(decide({ unauthorized_dm_behavior: "ignore" })).toMatchObject({ mayPair: false });
 });
 
-test("D6: with a list of admins, others may use what is named for them and what everyone may use", () => {
+test("D6: with a list of admins, other people may use the commands that the settings name for them and those for everyone", () => {
   const settings = {
     allow_all_users: true,
     allow_admin_from: ["boss"],

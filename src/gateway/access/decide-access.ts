@@ -29,7 +29,7 @@ export function decideAccess(
   if (options.ignored_chats.includes(chat.chatId)) return refuse("its chat is in ignored_chats");
   if (!isDirect && options.allowed_chats.length > 0 && !options.allowed_chats.includes(chat.chatId))
     return refuse("its chat is not in allowed_chats");
-  // Also where everyone is allowed: the answer and the session would belong to the person whose name was used.
+  // Checked even where everyone is allowed: a forged sender would use the session of the person whose name was forged.
   if (!sender.isProven) return refuse("nothing proves who wrote it");
   const isOpen = [options, everywhere].some(
     ({ allow_all_users, allowed_users }) => allow_all_users || allowed_users.includes("*"),
@@ -50,11 +50,11 @@ export function findTier(sender: Sender, isDirect: boolean, options: CommonOptio
 }
 
 /** Commands that everyone who is answered may use. */
-const FLOOR = ["help", "whoami", "approve", "deny", "stop"];
+const ALWAYS_ALLOWED_COMMANDS = ["help", "whoami", "approve", "deny", "stop"];
 
 export function mayUseCommand(name: string, tier: Tier, isDirect: boolean, options: CommonOptions): boolean {
-  if (tier === "admin" || FLOOR.includes(name)) return true;
-  // A direct chat without a list of its own uses that of the groups.
+  if (tier === "admin" || ALWAYS_ALLOWED_COMMANDS.includes(name)) return true;
+  // If no list is set for direct chats, the list for groups applies to them too.
   const hasOwnList = isDirect && options.user_allowed_commands.length > 0;
   return (hasOwnList ? options.user_allowed_commands : options.group_user_allowed_commands).includes(name);
 }

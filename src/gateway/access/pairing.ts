@@ -83,7 +83,7 @@ export function createPairing(database: Database) {
 
   return {
     isPaired: (platform: string, userId: string): boolean => isPaired.get(platform, userId) !== undefined,
-    /** Creates a code for a stranger; undefined if this person just got one or too many wait. Call it inside a transaction. */
+    /** Creates a code for a stranger; undefined if this person has just got a code, or if too many people wait. Call it in a transaction. */
     request(platform: string, { id: userId, name: userName = userId }: Sender): string | undefined {
       prune.run();
       if (previous.get(ASK_AGAIN_MS, platform, userId)?.recent === 1) return undefined;

@@ -8,7 +8,7 @@ export interface TurnFacts {
   readonly windowTokens: number | undefined;
 }
 
-/** The last line of an answer; empty if nothing of it is known. */
+/** The last line of an answer; empty if none of its facts is known. */
 export function answerFooter(
   fields: RuntimeFooterOptions["fields"],
   { model, contextTokens, windowTokens }: TurnFacts,

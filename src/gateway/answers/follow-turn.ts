@@ -7,8 +7,8 @@ import type { GrowingAnswer, ShownText } from "./growing-answer.ts";
 
 export interface TurnFollower {
   readonly clock: Clock;
-  /** Where the text of the turn is shown while it is written; undefined where it is not. */
-  readonly live: GrowingAnswer | undefined;
+  /** The message that shows the text of the turn while it is written; undefined if the text is not shown before its end. */
+  readonly growingAnswer: GrowingAnswer | undefined;
   onOpened(conversation: OpenConversation): Promise<void>;
   onQuestion(event: Extract<AgentEvent, { readonly type: "approval-asked" }>): Promise<void>;
   /** A call has ended. */
@@ -19,7 +19,7 @@ export interface TurnFollower {
 export interface FollowedTurn {
   readonly result: HostedTurnResult;
   /** The part of the answer that was shown. */
-  readonly shown: ShownText | undefined;
+  readonly shownText: ShownText | undefined;
   readonly facts: TurnFacts;
 }
 
@@ -28,7 +28,7 @@ const TYPING_EVERY_MS = 4_000;
 /** Follows a turn to its end: shows that it is working, posts its questions in the chat, and shows its text. */
 export async function followTurn(
   turn: HostedTurn,
-  { clock, live, ...follower }: TurnFollower,
+  { clock, growingAnswer, ...follower }: TurnFollower,
 ): Promise<FollowedTurn> {
   const end = new AbortController();
   const showTyping = (): void => {
@@ -43,7 +43,7 @@ export async function followTurn(
   typing().catch(() => undefined); // ends with the turn
   let facts: TurnFacts = { model: undefined, contextTokens: undefined, windowTokens: undefined };
   try {
-    const opened = await turn.opened.catch(() => undefined); // the result of the turn says why
+    const opened = await turn.opened.catch(() => undefined); // the result of the turn contains the reason
     if (opened !== undefined) await follower.onOpened(opened);
     for await (const item of turn.watch(0, end.signal)) {
       if (!("event" in item)) continue;
@@ -60,12 +60,12 @@ export async function followTurn(
           windowTokens: opened?.model.contextTokens,
         };
       }
-      if (live !== undefined) await show(live, event);
+      if (growingAnswer !== undefined) await show(growingAnswer, event);
     }
-    return { result: await turn.ended, shown: await live?.close(), facts };
+    return { result: await turn.ended, shownText: await growingAnswer?.close(), facts };
   } finally {
     end.abort();
-    await live?.close();
+    await growingAnswer?.close();
   }
 }
 

@@ -12,7 +12,7 @@ export interface StreamingRules {
 
 /** The message in which a text grows, as it is stored. */
 export interface GrowingMessage {
-  /** Set once the platform has it. */
+  /** Undefined until the platform has accepted the message. */
   readonly messageId: string | undefined;
 }
 
@@ -80,7 +80,7 @@ export function openGrowingAnswer(parts: GrowingAnswerParts): GrowingAnswer {
       return false;
     }
     const messageId = clock.now() < quietUntil ? undefined : parts.find(segment)?.messageId;
-    if (messageId === undefined) return true; // it is still on its way, or must not be edited now
+    if (messageId === undefined) return true; // the message was not accepted yet, or must not be edited now
     const result = await parts.edit(messageId, now, tooLate.signal);
     if (result.ok) {
       shown = now;
@@ -95,7 +95,7 @@ export function openGrowingAnswer(parts: GrowingAnswerParts): GrowingAnswer {
 
   async function run(): Promise<void> {
     for (;;) {
-      await changed.next(end.signal); // a turn that writes nothing costs nothing
+      await changed.next(end.signal); // waits without polling until the model writes text
       const showing = step.then(show);
       step = showing.then(
         () => undefined,

@@ -15,8 +15,8 @@ export interface CommandContext {
   readonly isDirect: boolean;
   readonly runner: ChatRunner;
   readonly chats: ChatStore;
-  /** What the tier allows in this scope. */
-  readonly allowed: readonly string[];
+  /** The names of the commands that the sender may use in this chat. */
+  readonly allowedCommands: readonly string[];
   /** Starts a new session with the next message. */
   reset(): Promise<void>;
   /** Continues an earlier session with the next message. */
@@ -29,17 +29,17 @@ export interface CommandContext {
 
 interface CommandRow {
   readonly summary: string;
-  /** Shown after the name in help. */
+  /** The arguments of the command, as help shows them after its name. */
   readonly words?: string;
-  run(scene: CommandContext, rest: string, signal: AbortSignal): Promise<string> | string;
+  run(context: CommandContext, rest: string, signal: AbortSignal): Promise<string> | string;
 }
 
 /** The commands of chats on platforms. None of them waits for a turn. */
 export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
   help: {
     summary: "list the commands",
-    run: ({ allowed }) =>
-      allowed
+    run: ({ allowedCommands }) =>
+      allowedCommands
         .map((name) => {
           const { words = "", summary } = CHAT_COMMANDS[name] ?? { summary: "" };
           return `/${name}${words === "" ? "" : ` ${words}`}: ${summary}`;
@@ -48,23 +48,23 @@ export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
   },
   whoami: {
     summary: "show who you are here and what you may do",
-    run: ({ sender, tier, isDirect, allowed }) =>
-      `You are ${sender.id}, ${tier} in ${isDirect ? "direct chats" : "groups"}. Commands: ${allowed.map((name) => `/${name}`).join(" ")}`,
+    run: ({ sender, tier, isDirect, allowedCommands }) =>
+      `You are ${sender.id}, ${tier} in ${isDirect ? "direct chats" : "groups"}. Commands: ${allowedCommands.map((name) => `/${name}`).join(" ")}`,
   },
-  new: { summary: "start a new session", run: (scene) => startNew(scene) },
-  reset: { summary: "the same as /new", run: (scene) => startNew(scene) },
+  new: { summary: "start a new session", run: (context) => startNew(context) },
+  reset: { summary: "the same as /new", run: (context) => startNew(context) },
   stop: {
     summary: "stop the running turn",
     run: async ({ runner, chatKey }) => ((await runner.stop(chatKey)) ? "Stopping." : "Nothing runs here."),
   },
   sessions: {
     summary: "list the sessions of this chat",
-    run: (scene) => listSessions(scene),
+    run: (context) => listSessions(context),
   },
   resume: {
     words: "NUMBER",
     summary: "continue a session of this chat, by its number in /sessions",
-    run: (scene, rest) => resumeSession(scene, rest),
+    run: (context, rest) => resumeSession(context, rest),
   },
   queue: {
     words: "TEXT",
@@ -111,12 +111,12 @@ export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
   approve: {
     words: "[session|always]",
     summary: "allow the call that waits",
-    run: (scene, rest, signal) => answerOldest(scene, rest === "" ? "yes" : rest, signal),
+    run: (context, rest, signal) => answerOldest(context, rest === "" ? "yes" : rest, signal),
   },
   deny: {
     words: "[REASON]",
     summary: "refuse the call that waits",
-    run: (scene, rest, signal) => answerOldest(scene, rest === "" ? "no" : `no: ${rest}`, signal),
+    run: (context, rest, signal) => answerOldest(context, rest === "" ? "no" : `no: ${rest}`, signal),
   },
 };
 
@@ -128,7 +128,7 @@ const BUSY_WORDS: Readonly<Record<BusyMode, string>> = {
   interrupt: "A message that arrives while a turn runs stops that turn.",
 };
 
-/** Lists only sessions of this chat, so that nobody can resume another person's session by its id. */
+/** Lists only sessions of this chat, so that no person can resume another person's session by its id. */
 function knownSessions({ chats, chatKey, titleOf }: CommandContext) {
   return chats.sessionsOf(chatKey, SHOWN_SESSIONS).flatMap(({ id, at }) => {
     const title = titleOf(id);
@@ -136,20 +136,20 @@ function knownSessions({ chats, chatKey, titleOf }: CommandContext) {
   });
 }
 
-function listSessions(scene: CommandContext): string {
-  const current = scene.chats.find(scene.chatKey)?.sessionId;
-  const lines = knownSessions(scene).map(
+function listSessions(context: CommandContext): string {
+  const current = context.chats.find(context.chatKey)?.sessionId;
+  const lines = knownSessions(context).map(
     ({ id, at, title }, index) =>
       `${index + 1}. ${title} (${formatTime(at)})${id === current ? ", the current one" : ""}`,
   );
   return lines.length === 0 ? "No session has answered here yet." : lines.join("\n");
 }
 
-async function resumeSession(scene: CommandContext, rest: string): Promise<string> {
-  const chosen = knownSessions(scene)[Number(rest) - 1];
+async function resumeSession(context: CommandContext, rest: string): Promise<string> {
+  const chosen = knownSessions(context)[Number(rest) - 1];
   if (chosen === undefined) return "Write /resume and a number from /sessions.";
-  await scene.runner.stop(scene.chatKey);
-  await scene.resume(chosen.id);
+  await context.runner.stop(context.chatKey);
+  await context.resume(chosen.id);
   return `Your next message continues: ${chosen.title}`;
 }
 
@@ -161,10 +161,12 @@ async function startNew({ runner, chatKey, reset }: CommandContext): Promise<str
   return "Your next message starts a new session.";
 }
 
-async function answerOldest(scene: CommandContext, words: string, signal: AbortSignal): Promise<string> {
-  const [question] = scene.runner.running(scene.chatKey)?.questions() ?? [];
+async function answerOldest(context: CommandContext, words: string, signal: AbortSignal): Promise<string> {
+  const [question] = context.runner.running(context.chatKey)?.questions() ?? [];
   if (question === undefined) return "Nothing waits for an answer here.";
-  return (await answerQuestion(scene, question, words, signal)) ?? "That does not answer the open question.";
+  return (
+    (await answerQuestion(context, question, words, signal)) ?? "That does not answer the open question."
+  );
 }
 
 /** Answers a question of the running turn and returns the confirmation; undefined if the words do not answer it. */

@@ -7,7 +7,7 @@ const DEFAULTS = { group_sessions_per_user: true, thread_sessions_per_user: fals
 const keyOf = (chat: Chat, id: string, rules = DEFAULTS) =>
   chatKeyOf(ACCOUNT, { chat, sender: { id, isBot: false, isProven: true } }, rules);
 
-test("C2: each direct chat has a session of its own, whoever writes in it", () => {
+test("C2: each direct chat has its own session, even if several people write in it", () => {
   const anna: Chat = { chatId: "anna", type: "dm" };
   expect(keyOf(anna, "anna")).toBe(keyOf(anna, "anna-at-work"));
   expect(keyOf(anna, "anna")).not.toBe(keyOf({ chatId: "ben", type: "dm" }, "anna"));

@@ -3,7 +3,7 @@ import type { Chat, Sender } from "../platform.ts";
 export interface ChatKeyRules {
   /** Whether each person in a group has a session of their own. */
   readonly group_sessions_per_user: boolean;
-  /** The same within a thread. */
+  /** Whether each person in a thread has a session of their own. */
   readonly thread_sessions_per_user: boolean;
 }
 

@@ -33,7 +33,7 @@ export interface ChatRunnerParts {
   readonly chats: ChatStore;
   readonly turns: TurnHost;
   readonly limits: TurnLimits;
-  /** Turns of chats that run at once. */
+  /** The maximum number of turns that run at the same time, in all chats together. */
   readonly maxTurns: number;
   /** The folder for files that are sent. */
   readonly outgoing: string;
@@ -43,7 +43,7 @@ export interface ChatRunnerParts {
   findTurn(id: string): FoundTurn | undefined;
   /** Resolves when files can be written again. */
   waitForSpace(): Promise<void>;
-  /** How sessions of a platform are opened; undefined if the platform is not configured any more. */
+  /** How sessions of a platform are opened; undefined if the platform is no longer configured. */
   surfaceOf(platform: string, toolsets: readonly string[] | undefined): Surface;
   /** Called with what happens in turns, for hooks. */
   onEvent(event: HookEvent): void;
@@ -77,8 +77,8 @@ export type ChatRunner = ReturnType<typeof createChatRunner>;
  */
 export function createChatRunner(parts: ChatRunnerParts) {
   const { database, inbox, outbox, chats, turns, clock, log } = parts;
-  const never = new AbortController().signal;
-  setMaxListeners(0, never); // every waiting chat may listen to it
+  const recordSignal = new AbortController().signal;
+  setMaxListeners(0, recordSignal); // every waiting chat may listen to it
   const slots = createTurnSlots(parts.maxTurns);
   const lanes = new Map<string, Promise<void>>();
   const hosted = new Map<string, HostedTurn>();
@@ -108,10 +108,10 @@ export function createChatRunner(parts: ChatRunnerParts) {
     lanes.set(chatKey, lane);
   }
 
-  /** Runs a turn for what waits in a chat; false if nothing does. */
+  /** Runs a turn for the waiting messages of a chat; false if no message waits. */
   async function runNext(chatKey: string): Promise<boolean> {
     using _slot = await slots.take(); // before the turn is recorded: a flood must not record turns that cannot run yet
-    const id = isStopping ? undefined : await chats.begin(chatKey, never);
+    const id = isStopping ? undefined : await chats.begin(chatKey, recordSignal);
     if (id === undefined) return false;
     const entries = inbox.ofTurn(id);
     const message = await composeMessage(entries, isSharedKey(chatKey));
@@ -142,12 +142,12 @@ export function createChatRunner(parts: ChatRunnerParts) {
       if (isCode(followed.result, "session-not-found"))
         followed = await follow(open(undefined), turn, chat, entries);
     } catch (error) {
-      followed = { result: { error }, shown: undefined, facts: NO_FACTS };
+      followed = { result: { error }, shownText: undefined, facts: NO_FACTS };
     }
     const { result } = followed;
     if (isCode(result, "turns-full") || isCode(result, "turns-draining")) {
-      await chats.giveBack(id, never);
-      if (!isStopping) await clock.sleep(RETRY_FULL_MS, never);
+      await chats.giveBack(id, recordSignal);
+      if (!isStopping) await clock.sleep(RETRY_FULL_MS, recordSignal);
       return;
     }
     if (isUnstored(result) && (unstored.get(chatKey) ?? 0) < MAX_INTERRUPTIONS) {
@@ -189,14 +189,14 @@ export function createChatRunner(parts: ChatRunnerParts) {
     try {
       const followed = await followTurn(one, {
         clock,
-        live: edit && live.open(turn.id, { target: chat.target, answers: entries }, edit),
+        growingAnswer: edit && live.open(turn.id, { target: chat.target, answers: entries }, edit),
         showTyping: () => parts.showTyping(platform, address),
         onOpened({ sessionId }) {
           bySession.set(sessionId, turn);
           const text = entries.map(({ message }) => message.text).join("\n");
           if (sessionId !== chat.sessionId) parts.onEvent({ event: "session:start", ...facts, sessionId });
           parts.onEvent({ event: "agent:start", ...facts, sessionId, text });
-          return chats.adopt(turn, sessionId, never);
+          return chats.adopt(turn, sessionId, recordSignal);
         },
         onQuestion: ({ approval }) =>
           add({
@@ -237,18 +237,18 @@ export function createChatRunner(parts: ChatRunnerParts) {
   /** Writes the answer and the end of the turn in one transaction. */
   async function finish(
     turn: Pick<ChatTurn, "id" | "chatKey">,
-    { result, shown, facts }: FollowedTurn,
+    { result, shownText, facts }: FollowedTurn,
     entries: readonly InboxEntry[],
   ): Promise<void> {
     const { end } = result;
-    if (end !== undefined) return answer(turn, end, entries, { shown, facts });
+    if (end !== undefined) return answer(turn, end, entries, { shownText, facts });
     const { error } = result;
     if (!(error instanceof AppError)) log.error("a turn failed", { turn: turn.id, error: messageOf(error) });
     const text =
       error instanceof AppError
         ? `I could not answer: ${error.message} ${error.hint}`
         : "I could not answer because of a fault in the gateway; its log has the details.";
-    return write(turn, { outcome: "failed", text, failure: messageOf(error), shown }, entries);
+    return write(turn, { outcome: "failed", text, failure: messageOf(error), shownText }, entries);
   }
 
   function answer(
@@ -260,7 +260,9 @@ export function createChatRunner(parts: ChatRunnerParts) {
       hint,
     }: Pick<AgentEventOf<"turn-end">, "text" | "reason" | "hint"> & { readonly outcome: string },
     entries: readonly InboxEntry[],
-    { shown, facts }: Pick<FollowedTurn, "shown"> & { readonly facts?: TurnFacts } = { shown: undefined },
+    { shownText, facts }: Pick<FollowedTurn, "shownText"> & { readonly facts?: TurnFacts } = {
+      shownText: undefined,
+    },
   ): Promise<void> {
     const why = outcome === "completed" ? [] : [[reason, hint].filter(Boolean).join(" ")];
     const whole = [text.trim(), ...why].filter((part) => part !== "").join("\n\n");
@@ -274,7 +276,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
         footer,
         failure: outcome === "failed" ? (reason ?? "the turn failed") : undefined,
         // The text that people have already seen stays, followed by the reason why it ended.
-        shown: text.trim() === "" ? shown : shown && { ...shown, text: "" },
+        shownText: text.trim() === "" ? shownText : shownText && { ...shownText, text: "" },
       },
       entries,
     );
@@ -282,31 +284,33 @@ export function createChatRunner(parts: ChatRunnerParts) {
 
   async function write(
     turn: Pick<ChatTurn, "id" | "chatKey">,
-    { outcome, text, footer = "", failure, shown }: WrittenAnswer,
+    { outcome, text, footer = "", failure, shownText }: WrittenAnswer,
     entries: readonly InboxEntry[],
   ): Promise<void> {
     const first = entries[0];
     const target =
       entries.find(({ message }) => message.replyTo)?.message.replyTo ?? requireChat(turn.chatKey).target;
-    const begun = shown?.segment === undefined || shown.text.trim() === "" ? "" : `${shown.text.trim()} […]`;
+    const begun =
+      shownText?.segment === undefined || shownText.text.trim() === "" ? "" : `${shownText.text.trim()} […]`;
     const whole = [begun, text, footer].filter((part) => part !== "").join("\n\n");
     const file = await parts.spill(target.platform, whole);
     await database.write(() => {
       outbox.add({
-        source: shown?.segment === undefined ? `turn:${turn.id}` : live.nameOf(turn.id, shown.segment),
-        isRevision: shown?.segment !== undefined,
+        source:
+          shownText?.segment === undefined ? `turn:${turn.id}` : live.nameOf(turn.id, shownText.segment),
+        isRevision: shownText?.segment !== undefined,
         target,
         contents: [...parts.split(target.platform, whole), ...(file === undefined ? [] : [file])],
         repliesTo: target.platform === first?.platform ? entries.at(-1)?.message.id : undefined,
         inboxKey: first?.key,
       });
       chats.end(turn, outcome, failure);
-    }, never);
+    }, recordSignal);
     parts.onAdded(target.platform);
   }
 
   async function add(message: Parameters<Outbox["add"]>[0]): Promise<void> {
-    await database.write(() => outbox.add(message), never);
+    await database.write(() => outbox.add(message), recordSignal);
     parts.onAdded(message.target.platform);
   }
 
@@ -324,37 +328,37 @@ export function createChatRunner(parts: ChatRunnerParts) {
     const entries = inbox.ofTurn(turn.id);
     const found = parts.findTurn(turn.id);
     if (found === undefined && turn.resumes === undefined) {
-      await chats.giveBack(turn.id, never);
+      await chats.giveBack(turn.id, recordSignal);
       return undefined;
     }
-    if (found !== undefined) await chats.adopt(turn, found.sessionId, never);
+    if (found !== undefined) await chats.adopt(turn, found.sessionId, recordSignal);
     const isStopped = turn.outcome === "stopped"; // by a person; otherwise by the end of the gateway
     if (found?.outcome !== undefined && (found.outcome !== "stopped" || isStopped) && !isCutOff(found)) {
       await answer(turn, { ...found, outcome: found.outcome }, entries, {
-        shown: live.findShown(turn.id, found.text),
+        shownText: live.findShown(turn.id, found.text),
       });
       return undefined;
     }
     if (downMs !== undefined) {
       const text = `I was interrupted while I worked on this, and could not run for ${formatDuration(downMs)} since then. Write "continue" if I still should.`;
       const failure = "interrupted, and not continued after so long a time";
-      await write(turn, { outcome: "failed", text, failure, shown: live.findShown(turn.id) }, entries);
+      await write(turn, { outcome: "failed", text, failure, shownText: live.findShown(turn.id) }, entries);
       return undefined;
     }
     if (requireChat(turn.chatKey).interruptions >= MAX_INTERRUPTIONS) {
-      await database.write(() => chats.resetSession(turn.chatKey), never);
+      await database.write(() => chats.resetSession(turn.chatKey), recordSignal);
       const text = `I was interrupted ${MAX_INTERRUPTIONS} times in a row while I worked on this, and give it up. Your next message starts a new session.`;
       const failure = "interrupted too often";
-      await write(turn, { outcome: "failed", text, failure, shown: live.findShown(turn.id) }, entries);
+      await write(turn, { outcome: "failed", text, failure, shownText: live.findShown(turn.id) }, entries);
       return undefined;
     }
-    const id = await chats.continueTurn(turn, never);
+    const id = await chats.continueTurn(turn, recordSignal);
     await live.breakOff(turn.id, { target: requireChat(turn.chatKey).target, answers: entries });
     const next = { id, chatKey: turn.chatKey };
     return () => runTurn(next, continueMessage(lateNotes(entries, turn)), inbox.ofTurn(id));
   }
 
-  /** Settles the turns of an earlier process. With `downMs` none is continued unless its person asks for it. */
+  /** Settles the turns of an earlier process. With `downMs`, no turn is continued until its person asks for that. */
   async function recover(downMs: number | undefined): Promise<void> {
     for (const turn of chats.running()) {
       const next = await settle(turn, downMs);
@@ -372,14 +376,14 @@ export function createChatRunner(parts: ChatRunnerParts) {
     async stop(chatKey: string, reason?: Error): Promise<boolean> {
       const turn = hosted.get(chatKey);
       if (turn === undefined) return false;
-      await chats.markStopped(turn.id, never); // first, so that the next gateway does not continue it
+      await chats.markStopped(turn.id, recordSignal); // first, so that the next gateway does not continue it
       turn.stop(reason);
       return true;
     },
     busy: (): readonly string[] => [...lanes.keys()],
-    /** Hands a text to the running turn; false if none runs. */
+    /** Adds a note to the running turn; false if no turn runs. */
     steer: (chatKey: string, text: string): boolean => hosted.get(chatKey)?.steer(text) ?? false,
-    /** Begins no further turn, waits for the running ones, and stops those that still run when the signal aborts. */
+    /** Starts no further turn, waits for the running turns, and stops those that still run when the signal aborts. */
     async drain(signal: AbortSignal): Promise<void> {
       isStopping = true;
       await turns.drain(signal);
@@ -420,9 +424,9 @@ interface WrittenAnswer {
   readonly outcome: string;
   readonly text: string;
   readonly footer?: string;
-  /** Why there is no proper answer. */
+  /** Why the turn did not complete its answer. */
   readonly failure: string | undefined;
-  readonly shown: ShownText | undefined;
+  readonly shownText: ShownText | undefined;
 }
 
 const NO_FACTS: TurnFacts = { model: undefined, contextTokens: undefined, windowTokens: undefined };

@@ -4,7 +4,7 @@ export interface ChatCommand {
   readonly rest: string;
 }
 
-/** Parses `/stop` or `/Stop@our_bot now`. `/etc/hosts` is not a command. A dash that a phone made from `--` is turned back. */
+/** Parses `/stop` or `/Stop@our_bot now`. `/etc/hosts` is not a command. Phones replace `--` with a long dash; it is read as `--`. */
 export function parseChatCommand(text: string): ChatCommand | undefined {
   const match = /^\/(?<name>[a-z][\w-]*)(?:@\S+)?(?:\s+(?<rest>.*))?$/is.exec(text.trim());
   const { name, rest = "" } = match?.groups ?? {};

@@ -22,7 +22,7 @@ export function surfaceOf(
     takesNotes: true,
     haltsLoops: true,
     showsText: false,
-    whenAsked: "ask",
+    whenApprovalNeeded: "ask",
     titledBy: "message",
     toolsets,
     fileSending,

@@ -26,7 +26,7 @@ const { appendFileSync, statSync, rmSync } = require("node:fs");
 const { Session } = require("node:inspector");
 const own = new Session();
 own.connect();
-own.post("HeapProfiler.collectGarbage", () => setImmediate(() => own.disconnect())); // the memory of its start
+own.post("HeapProfiler.collectGarbage", () => setImmediate(() => own.disconnect())); // frees the memory that only the start of the thread needed
 const beats = new Int32Array(shared);
 let seen = -1, missed = 0, isEnding = false;
 setInterval(() => {

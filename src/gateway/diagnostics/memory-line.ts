@@ -1,13 +1,13 @@
 import type { Log } from "../../lib/log/log.ts";
+import { releaseMemory } from "../../lib/process/release-memory.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { releaseStartMemory } from "./release-start-memory.ts";
 
 const EVERY_MS = 300_000;
-/** By then the platforms are connected and the boards open. */
+/** After this time, the platforms are usually connected and the boards open. */
 const STARTED_AFTER_MS = 5_000;
 const MB = 1024 * 1024;
 
-/** Logs how much memory the process uses: at its start, every five minutes, and at its end. Releases what only the start needed. */
+/** Logs how much memory the process uses: at its start, every five minutes, and at its end. Releases memory that only the start needed. */
 export async function logMemory(
   {
     log,
@@ -31,7 +31,7 @@ export async function logMemory(
   write("start");
   try {
     await clock.sleep(STARTED_AFTER_MS, signal);
-    if (openConversations() === 0) await releaseStartMemory(); // it blocks the process for a moment, so not while it works
+    if (openConversations() === 0) await releaseMemory(); // it blocks the process for a moment, so not while it works
     for (;;) {
       await clock.sleep(EVERY_MS, signal);
       write("running");

@@ -8,14 +8,14 @@ export interface KnownChat {
   readonly target: Target;
   readonly name: string;
   readonly type: string;
-  /** When somebody last wrote in it. */
+  /** When a message was last written in it. */
   readonly usedAt: number;
 }
 
 export interface DirectoryRules {
   /** The home channel of each platform that this gateway runs; empty if none is set. */
   readonly homes: ReadonlyMap<string, string>;
-  /** Names of people for targets, as `team: irc:#team`. */
+  /** Names that the user has given to targets, as `team: irc:#team`. */
   readonly aliases: Readonly<Record<string, string>>;
 }
 
@@ -28,9 +28,9 @@ interface KnownRow {
   readonly used_at: number;
 }
 
-/** The chats that people have written in, and how a text names one of them. */
+/** The chats in which people have written, and the chat that a text names. */
 export function createChatDirectory(database: Database) {
-  // Each person in a group has a row of their own there; the group is listed once.
+  // The table has a row for each person of a group; the group is listed once.
   const all = database.prepare<KnownRow>(`
     select key, platform, chat_id, thread_id, label, max(used_at) as used_at from chat
      group by platform, chat_id, thread_id order by used_at desc limit 1000`);
@@ -43,7 +43,7 @@ export function createChatDirectory(database: Database) {
       usedAt,
     }));
 
-  /** Which chat a text names: an alias, a platform for its home channel, or `PLATFORM:CHAT`, by name or id. */
+  /** Finds the chat that a text names: an alias, a platform for its home channel, or `PLATFORM:CHAT`, by name or id. */
   function resolve(text: string, { homes, aliases }: DirectoryRules): Target {
     const alias = Object.entries(aliases).find(([name]) => isSameName(name, text));
     const [platform = "", rest] = (alias?.[1] ?? text).split(/:(.*)/s);
@@ -78,8 +78,8 @@ export function formatTarget({ platform, chatId, threadId }: Target): string {
 }
 
 function isSameName(one: string, other: string): boolean {
-  const plain = (name: string): string => name.trim().replace(/^#/, "").toLowerCase();
-  return plain(one) === plain(other);
+  const normaliseName = (name: string): string => name.trim().replace(/^#/, "").toLowerCase();
+  return normaliseName(one) === normaliseName(other);
 }
 
 function unknownTarget(

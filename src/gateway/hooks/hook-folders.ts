@@ -43,7 +43,10 @@ const manifestSchema = z.strictObject({
         .refine(
           (event) =>
             HOOK_EVENTS.some((known) => known === event) || /^(?:command:[\w-]+|\w+:\*)$/.test(event),
-          { error: ({ input }) => `${String(input)} is no event; known are ${HOOK_EVENTS.join(", ")}` },
+          {
+            error: ({ input }) =>
+              `${String(input)} is not an event; the events are ${HOOK_EVENTS.join(", ")}`,
+          },
         ),
     )
     .min(1),
@@ -85,7 +88,7 @@ async function hashFolder(folder: string): Promise<string> {
   if (entries.length > MAX_FILES) throw new Error(`it has more than ${MAX_FILES} files`);
   for (const entry of entries.sort((one, other) => pathOf(one).localeCompare(pathOf(other)))) {
     if (entry.isDirectory()) continue;
-    if (!entry.isFile()) throw new Error(`${entry.name} is no plain file`);
+    if (!entry.isFile()) throw new Error(`${entry.name} is not a regular file`);
     hash.update(`${pathOf(entry).slice(folder.length)}\0`);
     hash.update(await readFile(pathOf(entry)));
     hash.update("\0");

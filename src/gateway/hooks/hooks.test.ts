@@ -51,7 +51,7 @@ test("F1: a trusted hook gets the events that it names, in their order, as JSON"
   hooks.fire({ event: "agent:start" });
   hooks.fire({ event: "command:new", platform: "irc" });
   hooks.fire({ event: "agent:end", text: "x".repeat(600) });
-  await hooks.settled();
+  await hooks.waitUntilIdle();
   const events = (await lab.read())
     .trim()
     .split("\n")
@@ -65,12 +65,12 @@ test("F1: a hook that is new or was changed is not run", async () => {
   await lab.write("watch", WATCHER, { "run.sh": 'echo ran >> "$SEEN"' });
   const fresh = await lab.load();
   fresh.fire({ event: "agent:end" });
-  await fresh.settled();
+  await fresh.waitUntilIdle();
   await lab.trust();
   await lab.write("watch", WATCHER, { "run.sh": 'echo changed >> "$SEEN"' });
   const changed = await lab.load();
   changed.fire({ event: "agent:end" });
-  await changed.settled();
+  await changed.waitUntilIdle();
   expect(await lab.read()).toBe("");
 });
 
@@ -83,9 +83,11 @@ test("F1: a hook that fails, hangs or is broken affects no other hook", async ()
   await lab.trust();
   const hooks = await lab.load();
   hooks.fire({ event: "agent:end" });
-  await hooks.settled();
+  await hooks.waitUntilIdle();
   expect(await lab.read()).toBe("good\n");
   const [, broken, , empty] = await listHookFolders(lab.hooks);
-  expect(broken?.manifest).toMatchObject({ problem: expect.stringContaining("agent:ending is no event") });
+  expect(broken?.manifest).toMatchObject({
+    problem: expect.stringContaining("agent:ending is not an event"),
+  });
   expect(empty?.manifest).toMatchObject({ problem: "it has no hook.yaml" });
 });

@@ -22,7 +22,7 @@ export interface Hooks {
   /** Passes an event to every hook that names it. Never waits and never throws: a hook can only observe. */
   fire(event: HookEvent): void;
   /** Resolves when all running hooks have ended. */
-  settled(): Promise<void>;
+  waitUntilIdle(): Promise<void>;
 }
 
 export interface HookParts {
@@ -113,7 +113,7 @@ export async function loadHooks(
           });
       }
     },
-    async settled() {
+    async waitUntilIdle() {
       await Promise.all(loaded.map(({ last }) => last));
     },
   };

@@ -34,7 +34,7 @@ export interface MessageHandlerParts {
       readonly busy_input_mode: BusyMode;
       readonly busy_ack_enabled: boolean;
     };
-  /** The settings of a platform; undefined if this gateway does not run it any more. */
+  /** The settings of a platform; undefined if this gateway no longer runs it. */
   optionsOf(platform: string): CommonOptions | undefined;
   /** Whether a stranger may get a pairing code on this platform. */
   answersStrangers(platform: string): boolean;
@@ -42,8 +42,8 @@ export interface MessageHandlerParts {
   onAdded(platform: string): void;
   /** Called with commands and resets, for hooks. */
   onEvent(event: HookEvent): void;
-  /** When a chat gets a new session by itself. */
-  readonly resets: SessionResetOptions;
+  /** When a chat gets a new session automatically. */
+  readonly resetOptions: SessionResetOptions;
   readonly clock: Clock;
   /** The title of a session; undefined if it was deleted. */
   titleOf(sessionId: string): string | undefined;
@@ -106,11 +106,14 @@ export function createMessageHandler(parts: MessageHandlerParts) {
       }, signal);
     }
 
-    const allowed = Object.keys(CHAT_COMMANDS).filter((name) =>
+    const allowedCommands = Object.keys(CHAT_COMMANDS).filter((name) =>
       mayUseCommand(name, access.tier, isDirect, options),
     );
-    const scene = { ...sceneOf(entry, { chatKey, use, tier: access.tier }, signal), allowed };
-    const reply = await replyAtOnce(entry, scene, signal);
+    const commandContext = {
+      ...commandContextOf(entry, { chatKey, use, tier: access.tier }, signal),
+      allowedCommands,
+    };
+    const reply = await replyAtOnce(entry, commandContext, signal);
     if (reply !== undefined) {
       await database.write(() => {
         use();
@@ -125,27 +128,28 @@ export function createMessageHandler(parts: MessageHandlerParts) {
       }, signal);
       return parts.onAdded(platform);
     }
-    await wait(entry, { chatKey, use, options, tier: access.tier }, signal);
+    await queueOrSteer(entry, { chatKey, use, options, tier: access.tier }, signal);
   }
 
   /** Handles what needs no turn: a button, a command, the answer to a question of the running turn. */
   async function replyAtOnce(
     { message, platform }: InboxEntry,
-    scene: CommandContext,
+    commandContext: CommandContext,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const running = runner.running(scene.chatKey);
+    const running = runner.running(commandContext.chatKey);
     const askedFor = running === undefined ? [] : inbox.ofTurn(running.id);
     // In a shared session, a person cannot approve calls that were caused by a person with more rights.
     const mayAnswer =
-      scene.tier === "admin" || askedFor.some(({ message: one }) => one.sender.id === message.sender.id);
+      commandContext.tier === "admin" ||
+      askedFor.some(({ message: one }) => one.sender.id === message.sender.id);
     const questions = mayAnswer ? (running?.questions() ?? []) : [];
     if (!mayAnswer && running?.questions().length && isAnswer(message))
       return "Only an admin, or the person whose message led to it, may answer that.";
     if (message.choice !== undefined) {
       const { questionId, words } = readButton(message.choice);
       const question = questions.find(({ id }) => id === questionId);
-      const answered = question && (await answerQuestion(scene, question, words, signal));
+      const answered = question && (await answerQuestion(commandContext, question, words, signal));
       return answered ?? "That question does not wait any more.";
     }
     const command = parseChatCommand(message.text);
@@ -154,17 +158,17 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     if (command !== undefined && row !== undefined) {
       const { chat, sender } = message;
       parts.onEvent({ event: `command:${command.name}`, platform, chatId: chat.chatId, userId: sender.id });
-      if (!scene.allowed.includes(command.name))
+      if (!commandContext.allowedCommands.includes(command.name))
         return `You may not use /${command.name} here. /help lists what you may use.`;
-      return row.run(scene, command.rest, signal);
+      return row.run(commandContext, command.rest, signal);
     }
     if (command !== undefined) return `There is no command /${command.name}. /help lists the commands.`;
     const [question] = questions;
-    return question && answerQuestion(scene, question, message.text, signal);
+    return question && answerQuestion(commandContext, question, message.text, signal);
   }
 
-  /** Queues a message for a turn of its chat, or hands it to the running one. */
-  async function wait(
+  /** Queues a message for the next turn of its chat, or adds it to the running turn as a note. */
+  async function queueOrSteer(
     entry: InboxEntry,
     { chatKey, use, options, tier }: WaitingChat,
     signal: AbortSignal,
@@ -173,7 +177,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     const running = runner.running(chatKey);
     const chosen = chats.find(chatKey)?.choices.busy ?? rules.busy_input_mode;
     const mode = isQueued(message.text) ? "queue" : chosen;
-    // A person with fewer tools must not steer a turn that has all of them.
+    // A person who may use fewer tools must not steer a turn that has more.
     const mayNote = tier === "admin" || options.user_toolsets === null;
     const isNote =
       running !== undefined &&
@@ -184,13 +188,13 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     const lastActiveAt = chats.lastActiveAt(chatKey);
     const isQuiet = running === undefined && lastActiveAt !== undefined && !chats.hasWaiting(chatKey);
     const facts = { type: typeOf(message.chat), lastActiveAt: lastActiveAt ?? 0, now: parts.clock.now() };
-    const why = isQuiet ? whyReset(parts.resets, options, facts) : undefined;
+    const why = isQuiet ? whyReset(parts.resetOptions, options, facts) : undefined;
     await database.write(() => {
       use();
       if (why !== undefined) {
         const hadSession = chats.find(chatKey)?.sessionId !== undefined;
         chats.resetSession(chatKey);
-        if (hadSession && parts.resets.notify)
+        if (hadSession && parts.resetOptions.notify)
           outbox.add({
             source: `reset:${key}`,
             target: { platform, chatId: message.chat.chatId, threadId: message.chat.threadId },
@@ -248,11 +252,11 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     parts.onAdded(platform);
   }
 
-  function sceneOf(
+  function commandContextOf(
     { message, platform }: InboxEntry,
     { chatKey, tier, use }: { readonly chatKey: string; readonly tier: Tier; readonly use: () => void },
     signal: AbortSignal,
-  ): Omit<CommandContext, "allowed"> {
+  ): Omit<CommandContext, "allowedCommands"> {
     return {
       ...{ chatKey, tier, runner, chats },
       sender: message.sender,

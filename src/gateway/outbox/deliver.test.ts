@@ -46,7 +46,7 @@ async function openDelivery(clock = systemClock) {
       );
       const stop = new AbortController();
       const onQuiet = (_: unknown, forMs: number): void => void quiet.push(forMs);
-      const parts = { outbox, platform: "scripted", clock, added, canEdit: true, onQuiet };
+      const parts = { outbox, platform: "scripted", clock, partAdded: added, canEdit: true, onQuiet };
       const ended = deliver(parts, connection, stop.signal);
       running.push({ stop, ended, connection });
     },

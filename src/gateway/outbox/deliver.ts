@@ -9,7 +9,7 @@ export interface DeliveryParts {
   readonly platform: string;
   readonly clock: Clock;
   /** Touched when a part was added. */
-  readonly added: WakeFlag;
+  readonly partAdded: WakeFlag;
   /** Whether messages of this platform can be edited. */
   readonly canEdit: boolean;
   /** The service refuses requests for a chat for a while. */
@@ -35,21 +35,21 @@ export async function deliver(
   connection: Connection,
   signal: AbortSignal,
 ): Promise<void> {
-  const { outbox, platform, clock, added } = parts;
+  const { outbox, platform, clock, partAdded } = parts;
   const busy = new Map<number, Promise<void>>();
   while (!signal.aborted) {
     for (const entry of outbox.due(platform, CHATS_AT_ONCE + busy.size)) {
       if (busy.has(entry.key) || busy.size >= CHATS_AT_ONCE) continue;
       const attempted = attempt(parts, connection, entry, signal).finally(() => {
         busy.delete(entry.key);
-        added.touch(); // the next part of its chat is due now
+        partAdded.touch(); // the next part of its chat is due now
       });
       busy.set(entry.key, attempted);
     }
     const nextAt = outbox.nextDueAt(platform);
     const wait = new AbortController();
     const waiting = AbortSignal.any([signal, wait.signal]);
-    const events = [added.next(waiting), ...busy.values()];
+    const events = [partAdded.next(waiting), ...busy.values()];
     if (nextAt !== undefined && nextAt > clock.now()) events.push(clock.sleep(nextAt - clock.now(), waiting));
     try {
       await Promise.race(events);
@@ -69,24 +69,29 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<void> {
   const { outbox, clock } = parts;
-  const never = new AbortController().signal; // results are recorded even while the gateway stops
+  const recordSignal = new AbortController().signal; // results are recorded even while the gateway stops
   using deadline = openDeadline(signal, SEND_WITHIN_MS);
   if (entry.messageId !== undefined) return await edit(entry.messageId);
   if (entry.state === "uncertain") {
     const found = await connection.findSent(entry.part, deadline.signal);
     if (found === undefined) {
       const later = { reason: entry.reason ?? "the service could not be asked", inMs: FIRST_RETRY_MS };
-      return outbox.postpone(entry.key, "uncertain", later, never);
+      return outbox.postpone(entry.key, "uncertain", later, recordSignal);
     }
     if (found.certainty === "sent")
-      return outbox.end(entry.key, "sent", { messageId: found.messageId }, never);
+      return outbox.end(entry.key, "sent", { messageId: found.messageId }, recordSignal);
     if (found.certainty === "unknown" && entry.attempts >= MAX_UNCERTAIN)
-      return outbox.end(entry.key, "failed", { reason: `it may have arrived: ${found.reason}` }, never);
+      return outbox.end(
+        entry.key,
+        "failed",
+        { reason: `it may have arrived: ${found.reason}` },
+        recordSignal,
+      );
     return outbox.postpone(
       entry.key,
       "pending",
       { reason: found.reason, inMs: 0, isMarked: found.certainty === "unknown" },
-      never,
+      recordSignal,
     );
   }
   // The attempt may have to wait for space on the disk, and the connection may end meanwhile.
@@ -102,16 +107,17 @@ async function attempt(
   async function edit(messageId: string): Promise<void> {
     const { chat, content } = entry.part;
     if (!parts.canEdit || content.type !== "text")
-      return outbox.sendAgain(entry.key, "it cannot be edited here", never);
-    if (signal.aborted || !(await outbox.begin(entry.key, never))) return;
+      return outbox.sendAgain(entry.key, "it cannot be edited here", recordSignal);
+    if (signal.aborted || !(await outbox.begin(entry.key, recordSignal))) return;
     const edited = await connection.act(
       { type: "edit", chat, messageId, text: content.text },
       deadline.signal,
     );
-    if (edited.ok) return outbox.end(entry.key, "sent", { messageId }, never);
-    if (edited.isFinal) return outbox.sendAgain(entry.key, "its message cannot be edited any more", never);
+    if (edited.ok) return outbox.end(entry.key, "sent", { messageId }, recordSignal);
+    if (edited.isFinal)
+      return outbox.sendAgain(entry.key, "its message cannot be edited any more", recordSignal);
     const inMs = retryIn(edited.retryAfterMs);
-    return outbox.postpone(entry.key, "pending", { reason: "it could not be edited", inMs }, never);
+    return outbox.postpone(entry.key, "pending", { reason: "it could not be edited", inMs }, recordSignal);
   }
 
   function retryIn(retryAfterMs: number | undefined): number {
@@ -122,17 +128,17 @@ async function attempt(
   function record(of: SendResult): Promise<void> {
     switch (of.certainty) {
       case "sent":
-        return outbox.end(entry.key, "sent", { messageId: of.messageId }, never);
+        return outbox.end(entry.key, "sent", { messageId: of.messageId }, recordSignal);
       case "unknown":
-        return outbox.postpone(entry.key, "uncertain", { reason: of.reason, inMs: 0 }, never);
+        return outbox.postpone(entry.key, "uncertain", { reason: of.reason, inMs: 0 }, recordSignal);
       case "not-sent": {
         const isOld = entry.attempts >= MIN_ATTEMPTS && clock.now() - entry.part.createdAt > KEEP_TRYING_MS;
-        if (of.isFinal || isOld) return outbox.end(entry.key, "failed", { reason: of.reason }, never);
+        if (of.isFinal || isOld) return outbox.end(entry.key, "failed", { reason: of.reason }, recordSignal);
         return outbox.postpone(
           entry.key,
           "pending",
           { reason: of.reason, inMs: retryIn(of.retryAfterMs) },
-          never,
+          recordSignal,
         );
       }
     }

@@ -16,7 +16,7 @@ const FENCE = "```";
 /** Space for the marks that end and reopen a divided code block. */
 const FENCE_ROOM = 24;
 
-/** Nobody reads more messages of one answer, and services refuse such a flood. */
+/** More messages for one answer would not be read, and services refuse such a flood. */
 export const MAX_PARTS = 20;
 
 /**

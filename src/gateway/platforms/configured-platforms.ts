@@ -17,19 +17,19 @@ export interface PlatformReadiness {
   readonly missing: readonly string[];
 }
 
-/** Which platforms are on, and what the others lack. Complete settings turn a platform on unless it is disabled. */
+/** Whether each platform is on, and which settings it lacks. Complete settings turn a platform on unless it is disabled. */
 export function listReadiness(config: PlatformsConfig): readonly PlatformReadiness[] {
   return PLATFORM_NAMES.map((name) => {
     const options: CommonOptions & Readonly<Record<string, unknown>> = config[name];
-    const { label, needs } = PLATFORMS[name];
-    const missing = needs
+    const { label, requiredSettings } = PLATFORMS[name];
+    const missing = requiredSettings
       .filter((setting) => isUnset(options[setting]))
       .map((setting) => `platforms.${name}.${setting}`);
     return { name, label, isOn: options.enabled ?? missing.length === 0, missing };
   });
 }
 
-/** Loads the platforms that are on. One that cannot be set up is reported and left out; it stops no other. */
+/** Loads the platforms that are on. A platform that cannot be set up is reported and skipped; the others are loaded. */
 export async function openConfiguredPlatforms(
   config: PlatformsConfig,
   parts: PlatformParts,

@@ -10,15 +10,15 @@ import { webhookOptions } from "./webhook/options.ts";
 
 /** One kind of platform. Its module is loaded when the platform starts. */
 export interface PlatformRow<Schema extends z.ZodType<CommonOptions>> {
-  /** What people call the service. */
+  /** The name of the service, for users. */
   readonly label: string;
   /** Its settings, below `platforms.NAME`. */
   readonly options: Schema;
   /** The settings without which it cannot connect. */
-  readonly needs: readonly (keyof z.infer<Schema> & string)[];
+  readonly requiredSettings: readonly (keyof z.infer<Schema> & string)[];
   /** What `hermes gateway setup` asks for, in this order; nothing if a few questions are not enough to set it up. */
-  readonly asks: readonly (keyof z.infer<Schema> & string)[];
-  /** What somebody does first who has no account for us yet, in one sentence. */
+  readonly promptedSettings: readonly (keyof z.infer<Schema> & string)[];
+  /** The first step for a user who has no account on the service for Hermes yet, in one sentence. */
   readonly firstStep: string;
   load(): Promise<{ open(options: z.infer<Schema>, parts: PlatformParts): Platform }>;
 }
@@ -30,8 +30,8 @@ export const PLATFORMS = {
   email: row({
     label: "Email",
     options: emailOptions,
-    needs: ["address", "password", "imap_host", "smtp_host", "authserv_id"],
-    asks: [
+    requiredSettings: ["address", "password", "imap_host", "smtp_host", "authserv_id"],
+    promptedSettings: [
       "address",
       "password",
       "imap_host",
@@ -47,32 +47,40 @@ export const PLATFORMS = {
   irc: row({
     label: "IRC",
     options: ircOptions,
-    needs: ["server", "nickname"],
-    asks: ["server", "port", "use_tls", "nickname", "nickserv_password", "channels", "trust_nicknames"],
+    requiredSettings: ["server", "nickname"],
+    promptedSettings: [
+      "server",
+      "port",
+      "use_tls",
+      "nickname",
+      "nickserv_password",
+      "channels",
+      "trust_nicknames",
+    ],
     firstStep: "Choose a nickname that nobody uses; register it where the server has accounts.",
     load: () => import("./irc/irc-platform.ts"),
   }),
   scripted: row({
     label: "scripted",
     options: scriptedOptions,
-    needs: ["address"],
-    asks: [],
+    requiredSettings: ["address"],
+    promptedSettings: [],
     firstStep: "It exists for tests.",
     load: () => import("./scripted/scripted-platform.ts"),
   }),
   telegram: row({
     label: "Telegram",
     options: telegramOptions,
-    needs: ["token"],
-    asks: ["token"],
+    requiredSettings: ["token"],
+    promptedSettings: ["token"],
     firstStep: "Open a chat with @BotFather in Telegram and send /newbot; its answer contains the token.",
     load: () => import("./telegram/telegram-platform.ts"),
   }),
   webhook: row({
     label: "Webhook",
     options: webhookOptions,
-    needs: ["routes"],
-    asks: [],
+    requiredSettings: ["routes"],
+    promptedSettings: [],
     firstStep: "Write its routes into config.yaml.",
     load: () => import("./webhook/webhook-platform.ts"),
   }),

@@ -5,7 +5,7 @@ import { neverAborted } from "../../lib/time/never-aborted.ts";
 import { openGatewayDatabase } from "../store/gateway-database.ts";
 import { createGatewayState } from "./gateway-state.ts";
 
-test("K2: five starts within two minutes are calm, each further one waits twice as long, at most five minutes", async () => {
+test("K2: five starts within two minutes do not wait; each further start waits twice as long, at most five minutes", async () => {
   await using folder = await tempFolder();
   const clock = new TurnableClock();
   using database = await openGatewayDatabase(folder.file("gateway.sqlite"), clock, neverAborted);

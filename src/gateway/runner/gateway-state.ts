@@ -48,7 +48,7 @@ interface PlatformRow {
 }
 
 /** More starts than this within the window wait, each longer than the one before. */
-const CALM_STARTS = 5;
+const STARTS_WITHOUT_WAIT = 5;
 const STORM_WINDOW_MS = 120_000;
 const STORM_STEP_MS = 5_000;
 const LONGEST_STORM_MS = 300_000;
@@ -123,8 +123,8 @@ export function createGatewayState(database: Database) {
         addStart.run();
         cutStarts.run(KEPT_STARTS);
         const { count } = countStarts.get(STORM_WINDOW_MS) ?? { count: 0 };
-        if (count <= CALM_STARTS) return 0;
-        return Math.min(LONGEST_STORM_MS, STORM_STEP_MS * 2 ** (count - CALM_STARTS));
+        if (count <= STARTS_WITHOUT_WAIT) return 0;
+        return Math.min(LONGEST_STORM_MS, STORM_STEP_MS * 2 ** (count - STARTS_WITHOUT_WAIT));
       }, signal),
     setPlatform: (record: PlatformReport, signal: AbortSignal): Promise<void> =>
       database.write(

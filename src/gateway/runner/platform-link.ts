@@ -18,7 +18,7 @@ export interface PlatformLinkParts {
   /** Uses the connection until the signal aborts. */
   deliver(connection: Connection, signal: AbortSignal): Promise<void>;
   onState(state: PlatformReport): void;
-  /** Called now and then while the service is heard. */
+  /** Called at intervals while signs of life of the service arrive. */
   onHeard(name: string): void;
 }
 
@@ -32,8 +32,8 @@ const STEADY_MS = 60_000;
 const HEARD_EVERY_MS = 60_000;
 
 /**
- * Keeps one platform connected until the signal aborts. Every failure that time can heal is tried again for ever, at most five
- * minutes apart; only what needs a person waits for one. A failure of this platform touches no other.
+ * Keeps one platform connected until the signal aborts. After a temporary failure it connects again, without limit and at most
+ * five minutes later; a failure that only a person can fix ends the attempts. Other platforms are not affected.
  */
 export async function keepConnected(parts: PlatformLinkParts, signal: AbortSignal): Promise<void> {
   const { name, clock, random, log, onState } = parts;

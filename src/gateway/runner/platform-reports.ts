@@ -7,7 +7,7 @@ export interface Reports {
   report(record: PlatformReport): void;
   heard(name: string): void;
   /** Resolves when everything was written. */
-  written(): Promise<void>;
+  waitUntilWritten(): Promise<void>;
 }
 
 export function createReports(state: GatewayState, log: Log): Reports {
@@ -53,6 +53,6 @@ export function createReports(state: GatewayState, log: Log): Reports {
       heard.add(name);
       start();
     },
-    written: async () => void (await writing),
+    waitUntilWritten: async () => void (await writing),
   };
 }

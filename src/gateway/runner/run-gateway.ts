@@ -63,7 +63,7 @@ export interface GatewayParts {
   /** For how long no gateway ran before this one. */
   readonly downMs: number;
   readonly hooks: Hooks;
-  readonly resets: SessionResetOptions;
+  readonly resetOptions: SessionResetOptions;
   /** The title of a session; undefined if it was deleted. */
   titleOf(sessionId: string): string | undefined;
   readonly streaming: StreamingOptions;
@@ -88,11 +88,11 @@ export interface GatewayParts {
 
 export interface GatewayService {
   readonly name: string;
-  run(signal: AbortSignal, say: Say): Promise<void>;
+  run(signal: AbortSignal, say: AddToOutbox): Promise<void>;
 }
 
 /** Adds a text to the outbox. `source` identifies it for all time, so a text that is added twice is sent once. */
-export type Say = (source: string, target: Target, text: string) => Promise<void>;
+export type AddToOutbox = (source: string, target: Target, text: string) => Promise<void>;
 
 /** Why the gateway ends. */
 export type GatewayEnd = "stopped" | "restart";
@@ -215,7 +215,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const handler = createMessageHandler({
     ...{ database, inbox, outbox, chats, runner, log, rules, split, onAdded },
     pairing: createPairing(database),
-    resets: parts.resets,
+    resetOptions: parts.resetOptions,
     onEvent: parts.hooks.fire,
     clock,
     titleOf: parts.titleOf,
@@ -254,7 +254,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
           own.live = connection;
           await deliver(
             {
-              ...{ outbox, platform: name, clock, added: own.added },
+              ...{ outbox, platform: name, clock, partAdded: own.added },
               canEdit: platform.capabilities.actions.includes("edit"),
               onQuiet: own.quiet.add,
             },
@@ -284,7 +284,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   await state.setPhase("running", {}, neverAborted);
   parts.hooks.fire({ event: "gateway:startup" });
   const ending = new AbortController();
-  const say: Say = async (source, target, text) => {
+  const say: AddToOutbox = async (source, target, text) => {
     const contents = split(target.platform, text);
     await database.write(() => {
       outbox.add({ source, target, contents });
@@ -314,16 +314,16 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     await supervise("intake", intake, stop);
   } finally {
     const drain = openDeadline(neverAborted, rules.drain_timeout_seconds * 1_000);
-    // What cannot be stored soon after the last turn is left to the next gateway, which sees from the rows how far it got.
-    const patient = turns.drain(drain.signal).then(() => clock.sleep(STORE_WITHIN_MS, ending.signal));
-    patient.then(retries.giveUp, retries.giveUp);
+    // Writes that still fail soon after the last turn are given up: the next gateway continues from the stored rows.
+    const storeDeadline = turns.drain(drain.signal).then(() => clock.sleep(STORE_WITHIN_MS, ending.signal));
+    storeDeadline.then(retries.giveUp, retries.giveUp);
     await state.setPhase("draining", {}, ending.signal).catch(() => undefined);
     await runner.drain(drain.signal);
     drain[Symbol.dispose]();
     await flush(outbox, platforms, clock);
     disconnect.abort();
     await Promise.all(connections);
-    await reports.written();
+    await reports.waitUntilWritten();
     ending.abort();
     await Promise.all(services);
   }

@@ -115,7 +115,7 @@ const accessMigration: Migration = {
 
 const stateMigration: Migration = {
   name: "state of the gateway",
-  // What an operator wants is apart from what is: no process infers one from the other.
+  // The desired and the actual state are separate columns: no process infers one from the other.
   sql: `
     create table gateway (
       one integer primary key check (one = 1),
@@ -171,7 +171,7 @@ export const gatewayMigrations: readonly Migration[] = [
   hookMigration,
 ];
 
-/** Opens what the gateway must not lose. FULL: a message that was acknowledged survives a power failure, too. */
+/** Opens the database of the gateway. FULL, so that an acknowledged message survives a power failure. */
 export function openGatewayDatabase(path: string, clock: Clock, signal: AbortSignal): Promise<Database> {
   return openDatabase(path, { migrations: gatewayMigrations, synchronous: "FULL", clock }, signal);
 }

@@ -3,6 +3,7 @@ import { closeGenerations, type LogGeneration, openGenerations, readBytes } from
 import type { LogName } from "./log-path.ts";
 import { type LogLine, parseLogLine } from "./log-record.ts";
 import { type LogQuery, matchesQuery, readTail } from "./read-log.ts";
+import type { PlacedLine } from "./read-log-page.ts";
 
 const POLL_MS = 250;
 const BLOCK = 65_536;
@@ -13,6 +14,24 @@ interface Reader extends LogGeneration {
   /** The bytes of a line whose newline has not been read yet. */
   partialLine: Buffer[];
   pollsLeft: number;
+}
+
+/** Yields each new line of a log and where it ends, across rotations, until `signal` aborts. */
+export async function* followNewLines(
+  folder: string,
+  file: LogName,
+  signal: AbortSignal,
+  onOpen: () => void,
+): AsyncGenerator<PlacedLine> {
+  const existing = await openGenerations(folder, file);
+  const readers = existing.slice(0, 1).map((generation) => createReader(generation, generation.size));
+  try {
+    await closeGenerations(existing.slice(1));
+    onOpen();
+    yield* followReaders(folder, file, readers, signal);
+  } finally {
+    await closeGenerations(readers);
+  }
 }
 
 /** Yields the last matching lines of a log, then each new line, across rotations, until `signal` aborts. */
@@ -29,26 +48,31 @@ export async function* followLog(
     } finally {
       await closeGenerations(existing.slice(1));
     }
-    while (!signal.aborted) {
-      for (const reader of readers) {
-        for await (const line of readNewLines(reader)) {
-          if (matchesQuery(line, query)) yield line;
-        }
-      }
-      const newer = await openNewer(folder, query.file, readers.at(-1));
-      readers.push(...newer.map((generation) => createReader(generation, 0)));
-      if (newer.length > 0) continue;
-      for (const old of removeFinished(readers)) {
-        await old.file.close();
-        yield* parseLogLine(Buffer.concat(old.partialLine).toString("utf8")).filter((line) =>
-          matchesQuery(line, query),
-        );
-      }
-      // The sleep rejects only when the signal aborts, which ends the loop.
-      await systemClock.sleep(POLL_MS, signal).catch(() => undefined);
-    }
+    for await (const { line } of followReaders(folder, query.file, readers, signal))
+      if (matchesQuery(line, query)) yield line;
   } finally {
     await closeGenerations(readers);
+  }
+}
+
+async function* followReaders(
+  folder: string,
+  log: LogName,
+  readers: Reader[],
+  signal: AbortSignal,
+): AsyncGenerator<PlacedLine> {
+  while (!signal.aborted) {
+    for (const reader of readers) yield* readNewLines(reader);
+    const newer = await openNewer(folder, log, readers.at(-1));
+    readers.push(...newer.map((generation) => createReader(generation, 0)));
+    if (newer.length > 0) continue;
+    for (const old of removeFinished(readers)) {
+      await old.file.close();
+      for (const line of parseLogLine(Buffer.concat(old.partialLine).toString("utf8")))
+        yield { line, file: old.identity, end: old.position };
+    }
+    // The sleep rejects only when the signal aborts, which ends the loop.
+    await systemClock.sleep(POLL_MS, signal).catch(() => undefined);
   }
 }
 
@@ -63,20 +87,24 @@ function removeFinished(readers: Reader[]): Reader[] {
   return readers.splice(0, first);
 }
 
-async function* readNewLines(reader: Reader): AsyncGenerator<LogLine> {
+async function* readNewLines(reader: Reader): AsyncGenerator<PlacedLine> {
   const { size } = await reader.file.stat();
   if (size < reader.position) Object.assign(reader, { position: 0, partialLine: [] }); // the file was truncated
   for (;;) {
     const block = await readBytes(reader.file, reader.position, BLOCK);
     if (block.length === 0) return;
+    const start = reader.position;
     reader.position += block.length;
-    const end = block.lastIndexOf(0x0a) + 1;
-    if (end > 0) {
-      const complete = Buffer.concat([...reader.partialLine, block.subarray(0, end)]).toString("utf8");
+    let lineStart = 0;
+    for (let newline = block.indexOf(0x0a); newline >= 0; newline = block.indexOf(0x0a, lineStart)) {
+      const text = Buffer.concat([...reader.partialLine, block.subarray(lineStart, newline)]).toString(
+        "utf8",
+      );
       reader.partialLine = [];
-      for (const line of complete.split("\n")) yield* parseLogLine(line);
+      lineStart = newline + 1;
+      for (const line of parseLogLine(text)) yield { line, file: reader.identity, end: start + lineStart };
     }
-    reader.partialLine.push(block.subarray(end));
+    reader.partialLine.push(block.subarray(lineStart));
   }
 }
 

@@ -8,6 +8,7 @@ const BODY_CHARACTER = /[A-Za-z0-9+/=\s]/;
 
 /** Finds private key blocks, including blocks of which only the start or the end is in the text. */
 export function findPrivateKeys(text: string): SecretMatch[] {
+  if (!text.includes("PRIVATE KEY")) return [];
   const findings: SecretMatch[] = [];
   const add = (start: number, end: number) => {
     if (KEY_MATERIAL.test(text.slice(start, end))) {

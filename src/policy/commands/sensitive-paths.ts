@@ -50,7 +50,7 @@ export function locate(path: string, cwd: string | undefined): string {
 /** The path relative to a folder that contains it; undefined if the folder does not contain it. */
 export function pathBelow(path: string, folder: string): string | undefined {
   if (folder === "/" || folder === "") return undefined;
-  return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : undefined;
+  return path[folder.length] === "/" && path.startsWith(folder) ? path.slice(folder.length + 1) : undefined;
 }
 
 /** Whether a program that reads this path sees a secret. */
@@ -84,12 +84,14 @@ export function findCredential(
 }
 
 function isBelowCredential(absolute: string): boolean {
-  const parts = absolute.split("/").slice(1);
+  const parts = absolute.split("/");
   const hasPatterns = isPattern(absolute);
-  return parts.some((part, at) => {
+  for (let at = 1; at < parts.length; at += 1) {
+    const part = parts[at] ?? "";
     const credentials = hasPatterns && isPattern(part) ? CREDENTIALS : CREDENTIALS_BY_NAME.get(part);
-    return credentials?.some((names) => startsWithNames(parts, at, names)) === true;
-  });
+    if (credentials?.some((names) => startsWithNames(parts, at, names))) return true;
+  }
+  return false;
 }
 
 /** Whether a path is a file of Hermes that determines what Hermes may do: settings, secrets, rules, databases. */
@@ -123,7 +125,7 @@ function patternBelow(path: string, folder: string): string | undefined {
 }
 
 function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
+  return path.startsWith(folder) && (path.length === folder.length || path[folder.length] === "/");
 }
 
 /** Whether a link to this path would give settings of Hermes a second path. */

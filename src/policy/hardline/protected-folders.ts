@@ -63,7 +63,8 @@ export function isPattern(name: string): boolean {
 export function matchesName(pattern: string, name: string): boolean {
   if (pattern === name) return true;
   // The protected names are short, so a long pattern does not disguise one of them.
-  if (!isPattern(pattern) || pattern.length > 40 || name.length > 100) return false;
+  if (!isPattern(pattern) || pattern.length > 40 || name.length > 100 || differsAtEnd(pattern, name))
+    return false;
   let states = new Set([0]);
   const tokens = pattern.match(/\[[^\]]+\]|[\s\S]/g) ?? [];
   const skipStars = (from: Iterable<number>) => {
@@ -82,6 +83,15 @@ export function matchesName(pattern: string, name: string): boolean {
     states = skipStars(next);
   }
   return states.has(tokens.length);
+}
+
+/** Whether the first or last character of a pattern rules out a name, as in most cases. */
+function differsAtEnd(pattern: string, name: string): boolean {
+  const isLiteral = (character: string | undefined): boolean => /^[\w.-]$/.test(character ?? "");
+  return (
+    (isLiteral(pattern[0]) && pattern[0] !== name[0]) ||
+    (isLiteral(pattern.at(-1)) && pattern.at(-1) !== name.at(-1))
+  );
 }
 
 function matchesToken(token: string, character: string): boolean {

@@ -15,6 +15,7 @@ export function findDenyRule(rules: readonly Rule[], subject: RuleSubject): Rule
 export function findAllowOrAskRule(rules: readonly Rule[], subject: RuleSubject): Rule | undefined {
   for (const layer of RULE_LAYERS) {
     const own = rules.filter((rule) => rule.layer === layer);
+    if (own.length === 0) continue;
     const found =
       own.find((rule) => rule.effect === "allow" && isCommandItself(rule, subject)) ??
       findIn(own, "ask", subject) ??

@@ -82,27 +82,26 @@ function matchesAnyPart(pattern: RulePattern, subject: RuleSubject): boolean {
     case "class":
       return subject.classes.some((name) => pattern.names.includes(name));
     case "command": {
+      if (!isInFolder(pattern, subject)) return false;
       const glob = collapse(pattern.glob.toLowerCase());
-      return (
-        isInFolder(pattern, subject) &&
-        subject.commands.some(({ spellings }) => spellings.some((text) => matchesCommand(text, glob)))
-      );
+      return subject.commands.some(({ spellings }) => spellings.some((text) => matchesCommand(text, glob)));
     }
     case "path": {
-      const paths = [
-        ...pathsOf(pattern, subject, subject.tool),
-        ...pathsOf(pattern, subject.used, subject.tool),
-      ];
-      return matchingPaths(paths, pattern.glob, subject).length > 0;
+      return [subject, subject.used].some(
+        (files) => matchingPaths(pathsOf(pattern, files, subject.tool), pattern.glob, subject).length > 0,
+      );
     }
     case "host":
-      return [...subject.hosts, ...subject.used.hosts].some((host) => matchesHost(host, pattern.glob));
+      return [subject.hosts, subject.used.hosts].some((hosts) =>
+        hosts.some((host) => matchesHost(host, pattern.glob)),
+      );
   }
 }
 
 /** Every program of the command must match, and no redirection may write a file unless the pattern has a redirection too. */
 function coversCommand(glob: string, text: string, { invocations, variables }: CommandReading): boolean {
   if (text.trim() === glob) return true;
+  const shown = collapse(glob);
   const counted = invocations.filter(({ name, files }) => !NEUTRAL.has(name) || files.some(isWritten));
   return (
     counted.length > 0 &&
@@ -110,11 +109,18 @@ function coversCommand(glob: string, text: string, { invocations, variables }: C
       (one) =>
         !one.remote &&
         !one.isCut &&
+        mayBegin(one, shown) &&
         (!one.files.some(isWritten) || glob.includes(">")) &&
-        spellingsOf(one).some((spelling) => matchesCommand(collapse(spelling), collapse(glob))),
+        spellingsOf(one).some((spelling) => matchesCommand(collapse(spelling), shown)),
     ) &&
     !runsOtherCommands(invocations, variables)
   );
+}
+
+/** Whether a pattern and a program begin with the same character, which rules out most patterns. */
+function mayBegin({ program, name }: Invocation, glob: string): boolean {
+  const first = glob[0];
+  return first === "*" || first === name[0] || first === program[0] || !/^\S/.test(program);
 }
 
 /**
@@ -122,10 +128,17 @@ function coversCommand(glob: string, text: string, { invocations, variables }: C
  * commands that these programs pass to a shell.
  */
 export function spellCommand(text: string, readings: readonly CommandReading[]): readonly string[] {
-  const programs = readings
-    .flatMap(({ invocations }) => invocations)
-    .flatMap((one) => [...spellingsOf(one), ...spellingsOf(withoutGlobalOptions(one))]);
-  return [...new Set([text, ...programs].map((spelling) => collapse(spelling.toLowerCase())))];
+  const spellings = new Set([collapse(text.toLowerCase())]);
+  const add = (invocation: Invocation): void => {
+    for (const spelling of spellingsOf(invocation)) spellings.add(collapse(spelling.toLowerCase()));
+  };
+  for (const { invocations } of readings)
+    for (const invocation of invocations) {
+      add(invocation);
+      const plain = withoutGlobalOptions(invocation);
+      if (plain !== invocation) add(plain);
+    }
+  return [...spellings];
 }
 
 /** A pattern that ends in ` *` also matches the command without further words. */
@@ -153,8 +166,9 @@ function isWritten({ operator, path }: Invocation["files"][number]): boolean {
 
 /** The invocation with the program as written and, if that includes a folder, with its bare name. */
 function spellingsOf({ program, name, args, files }: Invocation): readonly string[] {
-  const redirected = files.filter(isWritten).map(({ operator, path }) => `${operator} ${path}`);
-  const rest = [...args, ...redirected].map((word) => ` ${word}`).join("");
+  let rest = "";
+  for (const word of args) rest += ` ${word}`;
+  for (const file of files) if (isWritten(file)) rest += ` ${file.operator} ${file.path}`;
   return program === name ? [`${name}${rest}`] : [`${program}${rest}`, `${name}${rest}`];
 }
 

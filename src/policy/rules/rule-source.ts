@@ -32,7 +32,7 @@ export async function openRuleSource(parts: RuleSourceParts): Promise<RuleSource
   const reported = new Set<string>();
   let searched: string | undefined;
   let projects = projectPaths(projectFolder);
-  let stamp = stampOf([managedPath, configPath, ...projects]);
+  let stamps = stampsOf([managedPath, configPath, ...projects]);
   let rules = await load();
 
   function projectPaths(cwd: string | undefined): readonly string[] {
@@ -86,9 +86,9 @@ export async function openRuleSource(parts: RuleSourceParts): Promise<RuleSource
       // Without trusted rules a project's file has no effect, so each folder is searched only once.
       const current = cwd === searched && !parts.trusted.hasAny() ? projects : projectPaths(cwd);
       searched = cwd;
-      const now = stampOf([managedPath, configPath, ...current]);
-      if (now === stamp) return rules;
-      stamp = now;
+      const now = stampsOf([managedPath, configPath, ...current]);
+      if (areEqual(now, stamps)) return rules;
+      stamps = now;
       projects = current;
       try {
         rules = await load();
@@ -100,11 +100,28 @@ export async function openRuleSource(parts: RuleSourceParts): Promise<RuleSource
   };
 }
 
-/** A text that differs whenever one of the files has changed. */
-function stampOf(paths: readonly string[]): string {
-  return paths.map((path) => `${path} ${stampOfFile(statSync(path, { throwIfNoEntry: false }))}`).join(" ");
+/** The state of a file, which differs whenever the file has changed; undefined if there is no file. */
+interface FileStamp {
+  readonly path: string;
+  readonly stats: Pick<Stats, "mtimeMs" | "size" | "ino"> | undefined;
 }
 
-function stampOfFile(stats: Stats | undefined): string {
-  return stats === undefined ? "-" : `${stats.mtimeMs}:${stats.size}:${stats.ino}`;
+function stampsOf(paths: readonly string[]): readonly FileStamp[] {
+  return paths.map((path) => ({ path, stats: statSync(path, { throwIfNoEntry: false }) }));
+}
+
+/** Compares numbers rather than texts made of them, because this happens with every decision. */
+function areEqual(one: readonly FileStamp[], other: readonly FileStamp[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ path, stats }, at) => {
+      const before = other[at];
+      return (
+        path === before?.path &&
+        stats?.mtimeMs === before.stats?.mtimeMs &&
+        stats?.size === before.stats?.size &&
+        stats?.ino === before.stats?.ino
+      );
+    })
+  );
 }

@@ -1,5 +1,7 @@
 /** Whether a text matches a pattern in which `*` matches any text. Takes time linear in the text for each `*`. */
 export function matchesWildcard(text: string, pattern: string): boolean {
+  // Most patterns are ruled out by their first character.
+  if (pattern[0] !== "*" && pattern[0] !== text[0]) return false;
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();
   if (last === undefined) return text === first;
@@ -17,6 +19,7 @@ export function matchesWildcard(text: string, pattern: string): boolean {
 
 /** Whether an absolute path matches a pattern with `*` inside names and `**` for any number of folders. */
 export function matchesPath(path: string, pattern: string): boolean {
+  if (differsAtEnds(path, pattern)) return false;
   const names = path.split("/");
   const parts = pattern.split("/");
   // Most patterns are ruled out by a name before the first `**` or after the last one.
@@ -44,4 +47,14 @@ export function matchesPath(path: string, pattern: string): boolean {
     reached = next;
   }
   return reached[names.length] === true;
+}
+
+/** Whether the text of a pattern before its first `*` or after its last one rules out a path. */
+function differsAtEnds(path: string, pattern: string): boolean {
+  const first = pattern.indexOf("*");
+  if (first < 0) return path !== pattern;
+  // A slash next to `**` may match nothing.
+  const head = pattern.slice(0, first).replace(/\/$/, "");
+  const tail = pattern.slice(pattern.lastIndexOf("*") + 1).replace(/^\//, "");
+  return !path.startsWith(head) || !path.endsWith(tail);
 }

@@ -41,8 +41,9 @@ export interface Invocation {
 
 /** The name of a program. Unknown parts are treated as empty, as in `r$@m`; a completely unknown name stays UNKNOWN. */
 export function nameOf(program: string): string {
-  const name = (normalizeWord(program).split("/").at(-1) ?? "").toLowerCase();
-  return name.replaceAll(UNKNOWN, "") || name.slice(0, 1);
+  const normal = normalizeWord(program);
+  const name = normal.slice(normal.lastIndexOf("/") + 1).toLowerCase();
+  return name.includes(UNKNOWN) ? name.replaceAll(UNKNOWN, "") || name.slice(0, 1) : name;
 }
 
 const MAX_SHOWN_CHARS = 120;

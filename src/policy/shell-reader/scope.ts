@@ -30,9 +30,10 @@ export class Scope {
     const earlier = certain ? [] : (this.valuesOf(name) ?? []);
     const isSingle = values.length === 1 && earlier.length === 0;
     const all = isSingle ? values : [...new Set([...values, ...earlier])].slice(0, MAX_VALUES);
+    const isTooLong = (value: string): boolean => value.length > MAX_VALUE_LENGTH;
     this.#variables.set(
       name,
-      all.map((value) => (value.length > MAX_VALUE_LENGTH ? UNKNOWN : value)),
+      all.some(isTooLong) ? all.map((value) => (isTooLong(value) ? UNKNOWN : value)) : all,
     );
   }
 }

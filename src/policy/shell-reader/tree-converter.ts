@@ -83,7 +83,7 @@ export class TreeConverter {
           assignments: node.prefix.flatMap((item) =>
             item.type === "Assignment" ? [this.#assignment(item)] : [],
           ),
-          words: [node.name ?? [], node.args].flat().flatMap((item) => this.#argument(item)),
+          words: this.#arguments(node),
           redirections: this.#redirections(node.redirects),
         };
       case "Redirected":
@@ -150,9 +150,18 @@ export class TreeConverter {
     };
   }
 
-  /** The words of a command argument; the elements of an array in `declare a=(b c)` become separate words. */
-  #argument(item: tree.CommandArgument): Word[] {
-    if (item.type === "Word") return [this.#word(item)];
+  /** The words of a command, beginning with the name of the program. */
+  #arguments({ name, args }: tree.Command): Word[] {
+    const words = name === undefined ? [] : [this.#word(name)];
+    for (const item of args) {
+      if (item.type === "Word") words.push(this.#word(item));
+      else words.push(...this.#declaration(item));
+    }
+    return words;
+  }
+
+  /** The words of an assignment in the arguments; the elements of an array in `declare a=(b c)` become separate words. */
+  #declaration(item: tree.Assignment): Word[] {
     const { name, appends, index, values } = this.#assignment(item);
     const head: Piece[] = [{ kind: "text", text: name, quoted: false }];
     if (item.index) head.push({ kind: "unknown", inner: index });
@@ -193,10 +202,10 @@ export class TreeConverter {
 
   #literal(text: string, value: string, quoted: boolean): Piece[] {
     // The parser leaves some expansions in the text that bash would run: in `a=($(b))c`, or in `$a` across two lines.
-    const withoutEscapes = (lineEnd: string): string =>
-      text.replace(/\\([\s\S])/g, (_, escaped) => (escaped === "\n" ? lineEnd : " "));
-    if (EXPANSION.test(withoutEscapes(" "))) this.#fail("unexpected expansion");
-    else if (text.includes("\\") && EXPANSION.test(withoutEscapes(""))) this.#fail(SPLIT_NAME);
+    if (EXPANSION.test(text) || text.includes("\\")) {
+      if (EXPANSION.test(withoutEscapes(text, " "))) this.#fail("unexpected expansion");
+      else if (EXPANSION.test(withoutEscapes(text, ""))) this.#fail(SPLIT_NAME);
+    }
     return quoted ? [{ kind: "text", text: value, quoted }] : readUnquoted(text);
   }
 
@@ -339,6 +348,11 @@ function evaluatedBy({ parameter, prefix, index, operation }: tree.ParameterExpa
   if (prefix === "!" && !index && operation?.type !== "Names")
     pieces.push(...evaluated("name", `$${parameter}`, []));
   return pieces;
+}
+
+/** Replaces each escaped character by a space, and each escaped line end by `lineEnd`. */
+function withoutEscapes(text: string, lineEnd: string): string {
+  return text.replace(/\\([\s\S])/g, (_, escaped) => (escaped === "\n" ? lineEnd : " "));
 }
 
 /** Splits unquoted text into pieces; a backslash quotes the next character. */

@@ -13,7 +13,7 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
 export function parseTitle(text: string): string {
   const visible = text.replace(/\s+/gu, " ").replace(INVISIBLE, "").replace(/ {2,}/g, " ").trim();
   if (visible === "") throw new AppError("session-title-invalid", "The title is empty.");
-  return cut(visible, MAX_LENGTH);
+  return trimmedHead(visible, MAX_LENGTH);
 }
 
 /** Appends a number to a title that is already taken, as in `name #2`. */
@@ -23,7 +23,7 @@ export function createTitleNumberer(database: Database): (title: string) => stri
     if (find.get(wanted) === undefined) return wanted;
     const first = wanted.replace(/ #\d+$/, "");
     const title = find.get(first) === undefined ? wanted : first; // after `name` and `name #2` comes `name #3`
-    const isTaken = (number: number): boolean => find.get(numbered(title, number)) !== undefined;
+    const isTaken = (number: number): boolean => find.get(addNumber(title, number)) !== undefined;
     // Does not try the numbers one by one, because a script may send the same message thousands of times.
     let taken = 1;
     let free = 2;
@@ -33,7 +33,7 @@ export function createTitleNumberer(database: Database): (title: string) => stri
       if (isTaken(middle)) taken = middle;
       else free = middle;
     }
-    return numbered(title, free);
+    return addNumber(title, free);
   };
 }
 
@@ -49,16 +49,16 @@ export function cutTitle(message: UserMessage, redact: (text: string) => string)
   const line = first.replace(INVISIBLE, " ").replace(/\s+/gu, " ").trim();
   if (line === "" || line.toLowerCase() === LATEST) return undefined;
   if (line.length <= CUT_LENGTH) return line;
-  const head = cut(line, CUT_LENGTH);
+  const head = trimmedHead(line, CUT_LENGTH);
   const space = line[head.length] === " " ? head.length : head.lastIndexOf(" ");
   return `${space > CUT_LENGTH / 2 ? head.slice(0, space) : head}…`;
 }
 
-function numbered(title: string, number: number): string {
+function addNumber(title: string, number: number): string {
   const suffix = ` #${number}`;
-  return `${cut(title, MAX_LENGTH - suffix.length)}${suffix}`;
+  return `${trimmedHead(title, MAX_LENGTH - suffix.length)}${suffix}`;
 }
 
-function cut(text: string, length: number): string {
+function trimmedHead(text: string, length: number): string {
   return headOf(text, length).trimEnd();
 }

@@ -7,7 +7,7 @@ interface PrefixRow {
   readonly prefix_added: string;
 }
 
-interface Seen {
+interface CachedPrefix {
   readonly requestKey: number;
   prefix: readonly string[];
 }
@@ -26,10 +26,10 @@ export function createPrefixStore(database: Database) {
      where request.session_key = ? and prefix_kept is not null and undone_at is null
      order by request.key desc limit 1`);
   // Requests are append-only, so cached entries stay valid.
-  const seen = new Map<number, Seen>();
+  const seen = new Map<number, CachedPrefix>();
 
   /** The hashes of the last request of a session; empty before the first request. */
-  function last(sessionKey: number): Seen {
+  function last(sessionKey: number): CachedPrefix {
     let { requestKey, prefix } = seen.get(sessionKey) ?? { requestKey: 0, prefix: [] };
     for (const row of list.all(sessionKey, requestKey)) {
       prefix = applyDifference(prefix, row);

@@ -5,7 +5,7 @@ import type { SessionSummary } from "../session.ts";
 import { createTag, extractTexts } from "./indexed-text.ts";
 import { createTrigramExpression, createWordExpression, parseQuery, type Term } from "./parse-query.ts";
 import type { SearchIndex } from "./search-index.ts";
-import { createSnippet, excerpt, type Marks } from "./snippet.ts";
+import { createSnippet, excerptOf, type Marks } from "./snippet.ts";
 
 export type SearchRole = "user" | "assistant" | "tool";
 
@@ -98,7 +98,7 @@ export function createSessionSearch(
     const statement = database.prepare<{ rowid: number }>(
       `select rowid from ${table} where ${table} match :expression and rowid >= :since order by ${order} limit :limit`,
     );
-    const rows = statement.all({ expression: filtered(expression, query), since, limit });
+    const rows = statement.all({ expression: addFilters(expression, query), since, limit });
     return rows.map(({ rowid }) => rowid);
   }
 
@@ -144,7 +144,7 @@ export function createSessionSearch(
         isUndone: turn.undone_at !== null,
         createdAt: row.created_at,
         turnId: turn.id,
-        snippet: createSnippet(readable(row), terms, marks),
+        snippet: createSnippet(readableText(row), terms, marks),
         compacted: isCompacted(key),
         before: neighbours.before(row),
         after: neighbours.after(row),
@@ -168,7 +168,7 @@ export function createSessionSearch(
   };
 }
 
-function filtered(expression: string, { roles = [], sources = [] }: SearchQuery): string {
+function addFilters(expression: string, { roles = [], sources = [] }: SearchQuery): string {
   const tags = [
     roles.map((role) => createTag("role", role)),
     sources.map((source) => createTag("source", source)),
@@ -177,7 +177,7 @@ function filtered(expression: string, { roles = [], sources = [] }: SearchQuery)
   return `text : (${expression})${filters.join("")}`;
 }
 
-function readable({ role, body }: MessageRow): string {
+function readableText({ role, body }: MessageRow): string {
   const { spoken, done } = extractTexts(role, body);
   return [spoken, done].filter((text) => text !== "").join(" ");
 }
@@ -195,6 +195,6 @@ function createNeighbour(
     order by position ${order} limit 1`);
   return (row) => {
     const found = inTurn.get(row.turn_key, row.position) ?? beyondTurn.get({ key: row.turn_key });
-    return found && { role: found.role, text: excerpt(readable(found), CONTEXT_LENGTH) };
+    return found && { role: found.role, text: excerptOf(readableText(found), CONTEXT_LENGTH) };
   };
 }

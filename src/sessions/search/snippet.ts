@@ -25,7 +25,7 @@ export function createSnippet(text: string, terms: readonly Term[], marks: Marks
   return `${start > 0 ? "…" : ""}${marked}${more ? "…" : ""}`;
 }
 
-export function excerpt(text: string, length: number): string {
+export function excerptOf(text: string, length: number): string {
   if (text.length <= length) return collapseWhitespace(text);
   return `${headOf(collapseWhitespace(headOf(text, length + 1)), length - 1)}…`;
 }

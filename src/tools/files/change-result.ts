@@ -32,7 +32,7 @@ export async function createChangeResult(
       const state =
         done.length === 0
           ? "All files are unchanged."
-          : `These files were changed and could not be restored: ${done.map(({ real }) => real).join(", ")}.`;
+          : `These files were changed and could not be restored: ${done.map(({ realPath }) => realPath).join(", ")}.`;
       return failed(
         `${problem.message} ${problem.hint} ${state}`,
         shownDiff(redact, done, diff) || undefined,
@@ -74,15 +74,15 @@ function changed(
   showDiff: boolean,
 ): ToolResult {
   const diff = shownDiff(redact, changes, whole);
-  const notes = changes.flatMap(({ real, digestBefore }) => {
-    const known = seenFiles.known(real);
+  const notes = changes.flatMap(({ realPath, digestBefore }) => {
+    const known = seenFiles.known(realPath);
     return known === undefined || digestBefore === undefined || known === digestBefore
       ? []
-      : [`Note: ${real} was changed by another program after you read it.`];
+      : [`Note: ${realPath} was changed by another program after you read it.`];
   });
-  for (const { real, digest } of changes) seenFiles.note(real, digest);
-  const lines = changes.map(({ kind, real, movedFrom }) =>
-    movedFrom === undefined ? `${VERBS[kind]} ${real}` : `moved ${movedFrom} to ${real}`,
+  for (const { realPath, digest } of changes) seenFiles.note(realPath, digest);
+  const lines = changes.map(({ kind, realPath, movedFrom }) =>
+    movedFrom === undefined ? `${VERBS[kind]} ${realPath}` : `moved ${movedFrom} to ${realPath}`,
   );
   return ok([...lines, ...notes, ...(showDiff ? [diff] : [])].join("\n"), diff);
 }
@@ -92,7 +92,7 @@ const HIDDEN =
 
 /** The redacted diff. If both sides of a change look the same after redaction, a note reports the change. */
 function shownDiff(redact: ChangeParts["redact"], changes: FilesChanged["changes"], diff: string): string {
-  const shown = redact(diff, { code: changes.every(({ real }) => isSourceCode(real)) });
+  const shown = redact(diff, { code: changes.every(({ realPath }) => isSourceCode(realPath)) });
   const lines = shown.split("\n").filter(containsRedactionMark);
   const removed = new Set(lines.filter((line) => line.startsWith("-")).map((line) => line.slice(1)));
   const looksSame = lines.some((line) => line.startsWith("+") && removed.has(line.slice(1)));

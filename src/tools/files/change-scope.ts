@@ -7,17 +7,17 @@ import { isSourceCode } from "./source-code.ts";
 export function createChangeScope({
   guards,
   redact,
-}: Pick<ToolParts, "guards" | "redact">): Required<Omit<ChangeScope, "seen">> {
+}: Pick<ToolParts, "guards" | "redact">): Required<Omit<ChangeScope, "digestSeen">> {
   return {
-    within: undefined,
-    judge: guards.write,
-    judgeText(real, before = "", after) {
+    onlyInFolder: undefined,
+    findRefusal: guards.write,
+    findTextRefusal(real, before = "", after) {
       const mark = findForeignMark(before, after, (text) => redact(text));
       return mark === undefined
         ? undefined
         : `The new text of ${real} contains the redaction mark ${mark}. The mark is Hermes' placeholder for a secret that you were not shown, and writing it would destroy the secret. Leave such lines unchanged: use patch for the other lines.`;
     },
-    show: (real, text) => redact(text, { code: isSourceCode(real) }),
+    redact: (real, text) => redact(text, { code: isSourceCode(real) }),
   };
 }
 

@@ -127,7 +127,7 @@ function render(found: Found, { folder, offset, isRepeated, isHidden, redact }: 
       ? `${hidden} protected ${hidden === 1 ? "file is" : "files are"} omitted, which may hold credentials or the state of Hermes`
       : undefined,
     found.hasMore || page.length < rows.length ? `more results: offset ${next}` : undefined,
-    found.partial,
+    found.partialReason,
     isRepeated ? `the same search for the ${WARN_AT}rd time; it will not be run again` : undefined,
   ].filter((note) => note !== undefined);
   return [...visible.map(({ text }) => text), `[${notes.join("; ")}]`].join("\n");

@@ -26,7 +26,7 @@ export function createWriteFile(parts: ToolParts, seenFiles: SeenFiles): Tool {
       const refusal = await findRefusal(path, content);
       if (refusal !== undefined) return failed(`${refusal} Nothing was written.`);
       const { files } = await parts.openEnvironment(signal);
-      const scope = { ...createChangeScope(parts), seen: (real: string) => seenFiles.known(real) };
+      const scope = { ...createChangeScope(parts), digestSeen: (real: string) => seenFiles.known(real) };
       const outcome = await writeText(files, path, content, scope, signal);
       return createChangeResult({ files, seenFiles, redact: parts.redact }, outcome, false, signal);
     },

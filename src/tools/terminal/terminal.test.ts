@@ -31,6 +31,26 @@ it("D1, C3: output of both streams, exit code and no error", async () => {
   });
 });
 
+it("a command that may still run after its timeout is not reported as ended", async () => {
+  const result = await terminal(
+    { command: "sleep 300", timeout: 3 },
+    {
+      intercept: async () => ({
+        ended: "timed-out",
+        exitCode: 124,
+        badWorkdir: false,
+        cwd: undefined,
+        survivors: undefined,
+        notices: [],
+        durationMs: 3_000,
+      }),
+    },
+  );
+  expect(result["error"]).toBe(
+    "Timed out after 3 s; it is unknown whether it and its children have ended. Allow more time, or use background: true.",
+  );
+});
+
 it("output with CR line ends is kept completely, and a progress line is reduced to its last state", async () => {
   const csv = await terminal({ command: "printf 'id,name\\r1,Ann\\r2,Bob\\r3,Cid'" });
   expect(csv["output"]).toBe("id,name\r1,Ann\r2,Bob\r3,Cid");

@@ -198,16 +198,20 @@ function describeIgnored({ pty, notify_on_complete, watch_patterns }: TerminalIn
 
 function errorOf(result: CommandResult, workdir: string | undefined, timeout: number): string | undefined {
   if (result.badWorkdir) return `The folder ${workdir ?? result.cwd ?? "of the session"} does not exist.`;
-  const fate =
-    result.survivors.length === 0
-      ? "it and its children were ended."
-      : `these processes could not be ended: ${result.survivors.map(({ pid }) => pid).join(", ")}.`;
+  const fate = describeFate(result);
   if (result.ended === "timed-out")
     return `Timed out after ${timeout} s; ${fate} Allow more time, or use background: true.`;
   if (result.ended === "stopped") return `Stopped before it had finished; ${fate}`;
   if (result.ended === "lost")
     return "The shell of this command was lost; the command was not run again, and its outcome is unknown.";
   return undefined;
+}
+
+/** Whether the processes of a command that did not end by itself have ended. */
+function describeFate({ survivors }: CommandResult): string {
+  if (survivors === undefined) return "it is unknown whether it and its children have ended.";
+  if (survivors.length === 0) return "it and its children were ended.";
+  return `these processes could not be ended: ${survivors.map(({ pid }) => pid).join(", ")}.`;
 }
 
 /** Starts a background command and returns its id for the process tool. */
@@ -234,7 +238,7 @@ async function startInBackground(
   if (started.kind === "failed-start") return refuseCommand({ error: started.message, status: "error" });
   const { job, notes } = started;
   // Jobs of other sessions stay hidden, even if they run the same command.
-  const alike = started.alike.filter(({ owner }) => owner === parts.owner);
+  const alike = started.sameCommandJobs.filter(({ owner }) => owner === parts.owner);
   return okJson({
     session_id: job.id,
     pid: job.process?.pid,

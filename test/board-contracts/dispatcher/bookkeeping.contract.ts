@@ -210,7 +210,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await stage.lab.raw("update run set ended_at = started_at, outcome = 'stale'");
     await stage.lab.raw("update counter set value = 0 where name <> 'event'");
     expect((await stage.tick({ reconcile_orphans: false })).reconciled_orphans).toEqual([]);
-    const report = await stage.tick({}, { max: 0 });
+    const report = await stage.tick({}, { maxStarts: 0 });
     expect(report.reconciled_orphans).toEqual([stage.id]);
     const { task, comments } = await stage.store.show(stage.id, neverAborted);
     expect(task.status).toBe("ready");
@@ -224,7 +224,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
       await stage.lab.advance(2_500_000);
       await stage.supervisor.renew(undefined, neverAborted);
     }
-    const report = await stage.tick({}, { max: 0 });
+    const report = await stage.tick({}, { maxStarts: 0 });
     expect(report.stale).toEqual([stage.id]);
     expect(stage.host.terminated).toEqual([stage.claimed.run.id]);
     const { task, runs } = await stage.store.show(stage.id, neverAborted);
@@ -452,7 +452,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
       const claimed = await stage.claim(id, { hostId: `host-of-${host}`, supervisorPid: 7 });
       await stage.worker(claimed).describeRun({ workerPid: 8 }, neverAborted);
       await stage.lab.advance(36_000);
-      expect((await stage.tick({}, { max: 0 })).reclaimed).toBe(1);
+      expect((await stage.tick({}, { maxStarts: 0 })).reclaimed).toBe(1);
       failures.push((await stage.store.show(id, neverAborted)).task.consecutive_failures);
       await stage.lab.advance(HOUR_MS);
     }
@@ -489,10 +489,10 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
   it("G1: only the holder of the lease does the bookkeeping; other dispatchers still start tasks", async () => {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a");
-    await stage.tick({}, { max: 0 });
+    await stage.tick({}, { maxStarts: 0 });
     await stage.claim(id, { hostId: "host-3", supervisorPid: 7 });
     await stage.lab.advance(29_000); // the lease of the first dispatcher is valid, …
-    await stage.tick({}, { max: 0 });
+    await stage.tick({}, { maxStarts: 0 });
     await stage.lab.advance(10_000); // … that of the run has expired
     const fresh = await stage.add("b");
     const other = { host: stage.createHost("host-2"), owner: "dispatcher-2" };
@@ -518,11 +518,11 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     const terminate = stage.host.terminate.bind(stage.host);
     stage.host.terminate = async (run) => {
       await stage.lab.advance(31_000);
-      await stage.tick({}, { host: stage.createHost("host-2"), owner: "dispatcher-2", max: 0 });
+      await stage.tick({}, { host: stage.createHost("host-2"), owner: "dispatcher-2", maxStarts: 0 });
       return terminate(run);
     };
     const before = (await stage.runs(stage.id)).length;
-    const report = await stage.tick({}, { max: 0 });
+    const report = await stage.tick({}, { maxStarts: 0 });
     expect(report).toMatchObject({ skipped_locked: true, reclaimed: 0 });
     expect((await stage.runs(stage.id)).length).toBe(before);
   });

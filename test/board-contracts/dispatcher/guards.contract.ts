@@ -84,7 +84,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
       expect(report.respawn_guarded).toEqual([{ task_id: id, reason: "worker_leaving", until: freeAt }]);
       expect(report.next_due_at).toBe(freeAt);
       expect(await stage.why(id)).toMatchObject({ reason: "worker_leaving", until: freeAt, release: "" });
-      const claim = { from: "ready", leaseMs: 1_000, hostId: "host-1", wanted: [id] } as const;
+      const claim = { from: "ready", leaseMs: 1_000, hostId: "host-1", taskIds: [id] } as const;
       expect((await stage.system.claim(claim, neverAborted)).refused).toMatchObject([{ reason: "waiting" }]);
       await stage.lab.advance(freeAt - 1 - stage.lab.now());
       expect((await stage.tick()).spawned).toEqual([]);
@@ -268,7 +268,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
       await using stage = await openHindered();
       const first = await stage.add("a", { modelOverride: "typo", priority: 9 });
       const [same, own] = [await stage.add("b", { modelOverride: "typo" }), await stage.add("c")];
-      expect(idsOf(await stage.tick({}, { max: 1 }), "spawned")).toEqual([first.id]);
+      expect(idsOf(await stage.tick({}, { maxStarts: 1 }), "spawned")).toEqual([first.id]);
       await stage.end(WALLS[reason], stage.host.started[0] as ClaimedTask);
       const report = await stage.tick();
       expect(report.respawn_guarded.find(({ task_id: id }) => id === same.id)).toMatchObject({
@@ -346,7 +346,7 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openHindered();
     const [first, second] = [await stage.add("a"), await stage.add("b")];
     const other = await stage.add("c", { assignee: "beta" });
-    expect(idsOf(await stage.tick({}, { max: 1 }), "spawned")).toEqual([first.id]);
+    expect(idsOf(await stage.tick({}, { maxStarts: 1 }), "spawned")).toEqual([first.id]);
     await stage.end(
       { outcome: "crashed", terminal: true, failureKind: "auth" },
       stage.host.started[0] as ClaimedTask,
@@ -377,14 +377,14 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
     const warnings: number[] = [];
     const since = stage.lab.now();
     for (let pass = 1; pass <= 12; pass++) {
-      await stage.tick({}, { idle });
-      await stage.tick({}, { idle }); // a pass within the interval does not count
+      await stage.tick({}, { idlePasses: idle });
+      await stage.tick({}, { idlePasses: idle }); // a pass within the interval does not count
       if (idle.shouldWarn) warnings.push(-pass);
       await stage.lab.advance(59_999);
-      await stage.tick({}, { idle });
+      await stage.tick({}, { idlePasses: idle });
       if (idle.shouldWarn) warnings.push(-pass);
       await stage.lab.advance(1);
-      const report = await stage.tick({}, { idle });
+      const report = await stage.tick({}, { idlePasses: idle });
       if (idle.shouldWarn) warnings.push(pass);
       expect(report.idle).toEqual({ passes: pass + 1, since });
     }
@@ -395,16 +395,16 @@ export function guardsContract(openLab: () => Promise<BoardLab>): void {
       idle: { passes: 13 },
     });
     await stage.add("b");
-    expect((await stage.tick({}, { idle })).idle).toBeNull();
+    expect((await stage.tick({}, { idlePasses: idle })).idle).toBeNull();
   });
 
   it("B4.13, G16: a paused board, and one where nothing is ready, is not idle", async () => {
     await using stage = await openHindered();
     const idle = new IdlePasses();
-    expect((await stage.tick({}, { idle })).idle).toBeNull();
+    expect((await stage.tick({}, { idlePasses: idle })).idle).toBeNull();
     await stage.add("a");
     await stage.operator.pause(true, neverAborted);
-    expect((await stage.tick({}, { idle })).idle).toBeNull();
+    expect((await stage.tick({}, { idlePasses: idle })).idle).toBeNull();
   });
 
   it("board G14, board G15: a profile that was removed, renamed or cannot run is named at once; other profiles proceed", async () => {

@@ -85,7 +85,7 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
   it("a pass without room reads the first tasks of each profile and reports that there are more", async () => {
     const { stage, first } = await openCrowd();
     await using _ = stage;
-    const report = await stage.tick({}, { max: 0 });
+    const report = await stage.tick({}, { maxStarts: 0 });
     expect(report.has_more).toBe(true);
     expect(report.deferred_capacity).toContain(first);
     expect(report.respawn_guarded).toHaveLength(INITIAL_TASKS_PER_PROFILE - 1);
@@ -97,14 +97,17 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     const report = await stage.tick();
     expect(report.spawned.map(({ task_id }) => task_id).sort()).toEqual([first, ...later].sort());
     expect(report.respawn_guarded).toHaveLength(3 * INITIAL_TASKS_PER_PROFILE);
-    expect((await stage.tick({}, { max: 1 })).spawned).toEqual([]);
+    expect((await stage.tick({}, { maxStarts: 1 })).spawned).toEqual([]);
   });
 
   it("B6.3: a blank or unknown default assignee is ignored", async () => {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a", { assignee: null });
     expect((await stage.tick({ default_assignee: "   " })).skipped_unassigned).toEqual([id]);
-    expect((await stage.tick({ default_assignee: "nobody-here" })).skipped_unassigned).toEqual([id]);
+    expect(await stage.tick({ default_assignee: "nobody-here" })).toMatchObject({
+      skipped_unassigned: [id],
+      nonspawnable_reasons: { "nobody-here": expect.any(String) },
+    });
     expect((await stage.store.show(id, neverAborted)).task.assignee).toBeNull();
   });
 

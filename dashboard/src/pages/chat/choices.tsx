@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ChatMode } from "../../../../src/api/contract/chat.ts";
-import { Picker } from "../../components/picker.tsx";
-import { plainText } from "../../components/plain-text.ts";
+import { Picker } from "../../components/controls/picker.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
 import { useApi } from "../../data/app-data.tsx";
 import { words } from "../../words/words.ts";
 import { choicesQuery } from "./chat-queries.ts";

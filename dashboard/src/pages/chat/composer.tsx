@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
-import { Button } from "../../components/button.tsx";
-import { TextArea } from "../../components/field.tsx";
-import { Menu } from "../../components/menu.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { TextArea } from "../../components/controls/field.tsx";
+import { Menu } from "../../components/controls/menu.tsx";
 import { COMMAND_KEY, useKeys } from "../../shell/keys.tsx";
 import { words } from "../../words/words.ts";
 import { Choices } from "./choices.tsx";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { CopyLine } from "../../components/copy-line.tsx";
-import { FailureNote } from "../../components/note.tsx";
+import { FailureNote } from "../../components/layout/note.tsx";
+import { CopyLine } from "../../components/text/copy-line.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { words } from "../../words/words.ts";
 import { choicesQuery } from "./chat-queries.ts";

@@ -1,11 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Approval, ApprovalReply, ApprovalsAnswer } from "../../../../src/api/contract/approvals.ts";
-import { Button } from "../../components/button.tsx";
-import { TextArea } from "../../components/field.tsx";
-import { Icon } from "../../components/icon.tsx";
-import { plainText } from "../../components/plain-text.ts";
-import { useToasts } from "../../components/toast.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { TextArea } from "../../components/controls/field.tsx";
+import { Icon } from "../../components/controls/icon.tsx";
+import { useToasts } from "../../components/layout/toast.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
 import { useApi } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
 import { useDraft } from "../../data/use-draft.ts";

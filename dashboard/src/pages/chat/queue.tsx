@@ -1,9 +1,9 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { QueueChange, SessionChat } from "../../../../src/api/contract/chat.ts";
-import { Button } from "../../components/button.tsx";
-import { Note } from "../../components/note.tsx";
-import { plainText } from "../../components/plain-text.ts";
-import { useToasts } from "../../components/toast.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { Note } from "../../components/layout/note.tsx";
+import { useToasts } from "../../components/layout/toast.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
 import { useApi } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
 import { sessionPath } from "../../transcript/session-queries.ts";

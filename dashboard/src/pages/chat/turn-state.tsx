@@ -1,5 +1,5 @@
 import type { LiveTurn } from "../../../../src/api/contract/chat.ts";
-import { plainText } from "../../components/plain-text.ts";
+import { plainText } from "../../components/text/plain-text.ts";
 import { words } from "../../words/words.ts";
 import styles from "./turn-state.module.css";
 

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import type { ChatMode, LiveTurn, NewMessage, SentMessage } from "../../../../src/api/contract/chat.ts";
 import type { ShownSession, Turn } from "../../../../src/api/contract/sessions.ts";
-import { useToasts } from "../../components/toast.tsx";
+import { useToasts } from "../../components/layout/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
 import { randomId } from "../../data/random-id.ts";

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
-import { Button } from "../../components/button.tsx";
-import { TextArea } from "../../components/field.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { TextArea } from "../../components/controls/field.tsx";
 import { useDraft } from "../../data/use-draft.ts";
 import { COMMAND_KEY } from "../../shell/keys.tsx";
 import { words } from "../../words/words.ts";

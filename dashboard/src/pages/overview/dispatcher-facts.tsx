@@ -1,7 +1,7 @@
 import type { Dispatcher } from "../../../../src/api/contract/overview.ts";
-import { CopyLine } from "../../components/copy-line.tsx";
-import { emptyText, Section } from "../../components/section.tsx";
-import { Ago } from "../../components/time.tsx";
+import { emptyText, Section } from "../../components/layout/section.tsx";
+import { CopyLine } from "../../components/text/copy-line.tsx";
+import { Ago } from "../../components/text/time.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./dispatcher-facts.module.css";
 

@@ -1,6 +1,6 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { CopyLine } from "../../components/copy-line.tsx";
-import { Icon } from "../../components/icon.tsx";
+import { Icon } from "../../components/controls/icon.tsx";
+import { CopyLine } from "../../components/text/copy-line.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./first-steps.module.css";
 

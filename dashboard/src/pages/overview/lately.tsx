@@ -1,6 +1,6 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { emptyText, Section } from "../../components/section.tsx";
-import { When } from "../../components/time.tsx";
+import { emptyText, Section } from "../../components/layout/section.tsx";
+import { When } from "../../components/text/time.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./lately.module.css";

@@ -1,12 +1,12 @@
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import type { Need } from "../../../../src/api/contract/overview.ts";
-import { Button } from "../../components/button.tsx";
-import { CopyLine } from "../../components/copy-line.tsx";
-import { Icon, type IconName } from "../../components/icon.tsx";
-import { emptyText, rowList, Section } from "../../components/section.tsx";
-import { Ago } from "../../components/time.tsx";
-import { useToasts } from "../../components/toast.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { Icon, type IconName } from "../../components/controls/icon.tsx";
+import { emptyText, rowList, Section } from "../../components/layout/section.tsx";
+import { useToasts } from "../../components/layout/toast.tsx";
+import { CopyLine } from "../../components/text/copy-line.tsx";
+import { Ago } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { ChatLink } from "../../shell/chat-link.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";

@@ -1,7 +1,7 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { FailureNote, Note } from "../../components/note.tsx";
-import { Section } from "../../components/section.tsx";
-import { Ago } from "../../components/time.tsx";
+import { FailureNote, Note } from "../../components/layout/note.tsx";
+import { Section } from "../../components/layout/section.tsx";
+import { Ago } from "../../components/text/time.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { moveToRow } from "../../shell/move-to-row.ts";
 import { usePageTitle } from "../../shell/use-page-title.ts";

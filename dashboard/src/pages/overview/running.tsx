@@ -1,6 +1,6 @@
 import type { RunningTask } from "../../../../src/api/contract/overview.ts";
-import { emptyText, rowList, Section } from "../../components/section.tsx";
-import { Elapsed } from "../../components/time.tsx";
+import { emptyText, rowList, Section } from "../../components/layout/section.tsx";
+import { Elapsed } from "../../components/text/time.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";
 import { amount, money } from "../../words/format.ts";
 import { words } from "../../words/words.ts";

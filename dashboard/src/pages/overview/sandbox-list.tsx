@@ -1,6 +1,6 @@
 import type { OverviewAnswer, SandboxRow } from "../../../../src/api/contract/overview.ts";
-import { emptyText, rowList, Section } from "../../components/section.tsx";
-import { useNow } from "../../components/time.tsx";
+import { emptyText, rowList, Section } from "../../components/layout/section.tsx";
+import { useNow } from "../../components/text/time.tsx";
 import { span } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./sandbox-list.module.css";

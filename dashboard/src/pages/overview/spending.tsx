@@ -1,5 +1,5 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { emptyText, Section } from "../../components/section.tsx";
+import { emptyText, Section } from "../../components/layout/section.tsx";
 import { dayOf, money } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./spending.module.css";

@@ -1,8 +1,8 @@
 import { useState } from "react";
 import type { Session } from "../../../../src/api/contract/sessions.ts";
-import { Button } from "../../components/button.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { TextField } from "../../components/field.tsx";
+import { Button } from "../../components/controls/button.tsx";
+import { TextField } from "../../components/controls/field.tsx";
+import { Dialog } from "../../components/layout/dialog.tsx";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
 import { useSessionChanges } from "./use-session-changes.ts";

@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import { Children, memo } from "react";
 import type { SearchHit, SessionsAnswer } from "../../../../src/api/contract/sessions.ts";
-import { plainText } from "../../components/plain-text.ts";
-import { When } from "../../components/time.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
+import { When } from "../../components/text/time.tsx";
 import { money } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./session-row.module.css";

@@ -1,5 +1,5 @@
 import type { RefObject } from "react";
-import { Icon } from "../../components/icon.tsx";
+import { Icon } from "../../components/controls/icon.tsx";
 import type { SessionFilter } from "../../transcript/session-filter.ts";
 import { words } from "../../words/words.ts";
 import styles from "./session-search.module.css";

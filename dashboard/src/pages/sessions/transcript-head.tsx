@@ -1,11 +1,11 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ShownSession } from "../../../../src/api/contract/sessions.ts";
-import { Button } from "../../components/button.tsx";
-import { CopyLine } from "../../components/copy-line.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { Menu } from "../../components/menu.tsx";
-import { plainText } from "../../components/plain-text.ts";
+import { Button } from "../../components/controls/button.tsx";
+import { Menu } from "../../components/controls/menu.tsx";
+import { Dialog } from "../../components/layout/dialog.tsx";
+import { CopyLine } from "../../components/text/copy-line.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
 import { ChatLink } from "../../shell/chat-link.tsx";
 import { useProfile } from "../../shell/profile.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Session, SessionEdit } from "../../../../src/api/contract/sessions.ts";
-import { useToasts } from "../../components/toast.tsx";
+import { useToasts } from "../../components/layout/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { sessionPath, sessionQuery } from "../../transcript/session-queries.ts";
 import { sentenceOf } from "../../words/problem-words.ts";

@@ -25,6 +25,8 @@ export interface ProfileData {
   knownSessions(): Promise<readonly SessionSource[]>;
   /** Replaces secrets of the profile in a text. */
   redactor(profile: string): Promise<(text: string) => string>;
+  /** Where the logs of a profile are; throws `profile-not-found`. */
+  logsFolder(profile: string): Promise<string>;
   /** What `hermes doctor` finds. */
   check(profile: string, signal: AbortSignal): Promise<readonly Finding[]>;
 }

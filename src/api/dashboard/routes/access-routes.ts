@@ -14,7 +14,10 @@ export const accessRoutes: readonly DashboardRoute[] = [
     summary: "Who is signed in, or how to sign in",
     answer: meSchema,
     handle({ signIn }, { access, version, profile }) {
-      if (signIn === undefined) return { signedIn: false as const, ways: [...access.ways] };
+      if (signIn === undefined) {
+        const { ways, provider } = access;
+        return { signedIn: false as const, ways: [...ways], ...(provider && { provider: provider.name }) };
+      }
       const { id, name, scopes } = signIn;
       const insecure = access.isInsecure;
       return { signedIn: true as const, id, name, scopes: [...scopes], insecure, version, profile };
@@ -61,28 +64,25 @@ export const accessRoutes: readonly DashboardRoute[] = [
     path: "/api/sign-out",
     scope: "read",
     summary: "Sign this browser out",
-    async handle({ signIn, client, disconnected }, { signIns, live, port, audit }) {
+    async handle({ signIn, client, disconnected }, parts) {
+      const { signIns, live, audit } = parts;
       if (signIn !== undefined) {
         await signIns.signOut(signIn.id, disconnected);
         live.disconnect(signIn.id);
         audit.write({ action: "sign-out", outcome: "done", login: signIn.name, address: client.address });
       }
-      return new Response(null, { status: 204, headers: { "Set-Cookie": writeCookie("", client, port) } });
+      return new Response(null, { status: 204, headers: { "Set-Cookie": writeCookie("", client, parts) } });
     },
   }),
 ];
 
-function requireAttempt({ client }: DashboardCall, { attempts }: DashboardParts): void {
+/** Throws if there were too many attempts to sign in from this address. */
+export function requireAttempt({ client }: DashboardCall, { attempts }: DashboardParts): void {
   if (attempts.allows(client.address)) return;
   throw new ApiError(429, "attempts_spent", "Too many attempts; wait a minute.");
 }
 
-function signedIn(
-  { client }: DashboardCall,
-  { port, audit }: DashboardParts,
-  token: string,
-  login: string,
-): Response {
-  audit.write({ action: "sign-in", outcome: "done", login, address: client.address });
-  return new Response(null, { status: 204, headers: { "Set-Cookie": writeCookie(token, client, port) } });
+function signedIn({ client }: DashboardCall, parts: DashboardParts, token: string, login: string): Response {
+  parts.audit.write({ action: "sign-in", outcome: "done", login, address: client.address });
+  return new Response(null, { status: 204, headers: { "Set-Cookie": writeCookie(token, client, parts) } });
 }

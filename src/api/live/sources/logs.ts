@@ -1,90 +1,89 @@
-import { readRunLog } from "../../../board/supervisor/log/read-run-log.ts";
 import { AppError } from "../../../lib/errors.ts";
-import { watchFile } from "../../../lib/files/watch-file.ts";
+import { followNewLines } from "../../../lib/log/follow-log.ts";
+import type { PlacedLine } from "../../../lib/log/read-log-page.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
-import { waitForTouch } from "../../../lib/time/wait-for-touch.ts";
-import { WakeFlag } from "../../../lib/time/wake-flag.ts";
-import type { BoardData, DashboardBoard } from "../../dashboard/data/board-data.ts";
-import { LOG_BYTES } from "../../dashboard/routes/boards/task-run-routes.ts";
+import type { DashboardData } from "../../dashboard/dashboard-parts.ts";
+import { toLogLine } from "../../dashboard/routes/logs/log-line.ts";
 import type { LiveSink, LiveSource } from "../live-source.ts";
 
 /** Lines within this time become one event. */
-const GATHER_MS = 50;
-/** How often the log and the end of its run are checked even without a reported write. */
-const POLL_MS = 1_000;
+const GATHER_MS = 100;
+/** More lines at once are omitted, oldest first. */
+const MAX_LINES = 1_000;
+const FILES = ["agent", "errors"] as const; // the audit has another scope
 
-interface Followed {
-  readonly board: DashboardBoard;
-  readonly taskId: string;
-  readonly runId: number;
-}
-
-/** Publishes the output of a worker on this host, while a page shows it. The topic is `run:BOARD/RUN`. */
-export function createRunLogSource(boards: Pick<BoardData, "open">): LiveSource {
+/** Publishes new lines of a log, while a page shows it. The topic is `log:PROFILE/FILE`. */
+export function createLogSource(
+  profiles: Pick<DashboardData["profiles"], "logsFolder" | "redactor">,
+): LiveSource {
   return {
-    kind: "run",
+    kind: "log",
     async open(name, sink, signal) {
-      const followed = await findRun(boards, name, signal);
-      const touched = new WakeFlag();
-      const path = followed.board.logPath(followed.taskId, followed.runId);
-      const watcher = watchFile(path, touched);
+      const [profile = "", fileName] = name.split("/");
+      const file = FILES.find((known) => known === fileName);
+      if (file === undefined) throw new AppError("file-unreadable", `There is no log ${fileName}.`);
+      const folder = await profiles.logsFolder(profile);
+      const redact = await profiles.redactor(profile);
       const end = new AbortController();
-      const { to, part } = readRunLog(path, { bytes: 0 });
-      const ended = followLog(followed, { path, touched, from: to, part, sink }, end.signal).catch(
-        (error: unknown) => {
-          if (!end.signal.aborted) sink.fail(error);
-        },
-      );
-      return {
-        async [Symbol.asyncDispose]() {
-          end.abort();
-          watcher?.close();
-          await ended;
-        },
+      const gathered = new Gathered();
+      const follow = (onOpen: () => void): Promise<unknown> => {
+        const read = async (): Promise<void> => {
+          for await (const line of followNewLines(folder, file, end.signal, onOpen)) gathered.add(line);
+        };
+        return Promise.all([read(), publish(gathered, redact, sink, end.signal)]);
       };
+      let ended = Promise.resolve();
+      await new Promise<void>((opened, failed) => {
+        ended = follow(opened).then(
+          () => undefined,
+          (error: unknown) => {
+            failed(error); // has no effect once the log is open
+            if (!end.signal.aborted) sink.fail(error);
+          },
+        );
+      });
+      const close = async (): Promise<void> => {
+        end.abort();
+        await ended;
+      };
+      if (signal.aborted) await close();
+      signal.throwIfAborted();
+      return { [Symbol.asyncDispose]: close };
     },
   };
 }
 
-async function findRun(
-  boards: Pick<BoardData, "open">,
-  name: string,
-  signal: AbortSignal,
-): Promise<Followed> {
-  const [slug = "", number = ""] = name.split("/");
-  const board = await boards.open(slug, signal);
-  const runId = /^[1-9]\d{0,14}$/.test(number) ? Number(number) : 0;
-  const run = await board.store.findRun(runId, signal);
-  if (run === undefined) throw new AppError("task-not-found", `There is no run ${number} on this board.`);
-  return { board, taskId: run.task_id, runId };
-}
-
-interface Position {
-  readonly path: string;
-  readonly touched: WakeFlag;
-  readonly from: number;
-  readonly part: string;
-  readonly sink: LiveSink;
-}
-
-async function followLog(
-  { board, taskId, runId }: Followed,
-  { path, touched, from, part, sink }: Position,
+async function publish(
+  gathered: Gathered,
+  redact: (text: string) => string,
+  sink: LiveSink,
   signal: AbortSignal,
 ): Promise<void> {
-  const names = { board: board.store.slug, taskId, runId };
-  for (let [next, known, isRunning] = [from, part, true]; isRunning; ) {
-    await waitForTouch(touched, POLL_MS, systemClock, signal);
+  for (;;) {
     await systemClock.sleep(GATHER_MS, signal);
-    // Read before the log, so that the last piece of an ended run is complete.
-    const run = await board.store.findRun(runId, signal);
-    isRunning = run !== undefined && run.ended_at === null;
-    let piece = readRunLog(path, { after: next, bytes: LOG_BYTES });
-    if (piece.part !== known) piece = readRunLog(path, { bytes: LOG_BYTES });
-    known = piece.part;
-    next = piece.to;
-    if (piece.text === "" && isRunning) continue;
-    const { size: _, ...sent } = piece;
-    sink.publish("run-line", { ...names, ...sent, text: board.redact(piece.text), isRunning });
+    const { lines, skipped } = gathered.take();
+    if (lines.length > 0)
+      sink.publish("log-line", { lines: lines.map((line) => toLogLine(line, redact)), skipped });
+  }
+}
+
+/** Lines that wait to be published, only the newest ones. */
+class Gathered {
+  #lines: PlacedLine[] = [];
+  #skipped = 0;
+
+  add(line: PlacedLine): void {
+    this.#lines.push(line);
+    if (this.#lines.length < 2 * MAX_LINES) return;
+    this.#skipped += MAX_LINES;
+    this.#lines = this.#lines.slice(MAX_LINES);
+  }
+
+  take(): { readonly lines: readonly PlacedLine[]; readonly skipped: number } {
+    const excess = Math.max(0, this.#lines.length - MAX_LINES);
+    const taken = { lines: this.#lines.slice(excess), skipped: this.#skipped + excess };
+    this.#lines = [];
+    this.#skipped = 0;
+    return taken;
   }
 }

@@ -13,8 +13,8 @@ import type { App } from "../../app.ts";
 import { answerApproval, toClarificationAnswer, unblockAskingTask } from "../../approvals.ts";
 import { findDefaultRoute } from "../../conversation.ts";
 import { listAppSandboxes } from "../../environments/list-app-sandboxes.ts";
+import type { AppOfProfile } from "./app-of-profile.ts";
 import { readChatChoices } from "./chat-choices.ts";
-import type { LoadProfile } from "./load-profile.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
 /** How long the list of a container engine is reused. */
@@ -23,14 +23,14 @@ const ENGINE_WITHIN_MS = 5_000;
 
 export interface ProfileParts {
   readonly sessions: OpenSessions;
-  readonly load: LoadProfile;
+  readonly appOf: AppOfProfile;
   readonly log: Pick<Log, "warn">;
   /** The folder of new sessions. */
   readonly cwd: string;
 }
 
 /** The profiles of a home. Each request reads their current settings. */
-export function openProfiles(app: App, { sessions, load: appOf, log, cwd }: ProfileParts): ProfileData {
+export function openProfiles(app: App, { sessions, appOf, log, cwd }: ProfileParts): ProfileData {
   const { root } = app.profile;
   const listed = new Map<string, { readonly at: number; readonly rows: readonly SandboxRow[] }>();
 
@@ -121,6 +121,7 @@ export function openProfiles(app: App, { sessions, load: appOf, log, cwd }: Prof
       const { redact } = createRedactor({ secrets: (await appOf(profile)).resolved.secrets });
       return (text) => redact(text);
     },
+    logsFolder: async (profile) => (await appOf(profile)).profile.logsFolder,
     check: async (profile, signal) =>
       runChecks({ app: await appOf(profile), online: false, cwd: () => app.userHome, signal }),
   };

@@ -178,7 +178,7 @@ async function readyReason(
   signal: AbortSignal,
 ): Promise<Reason> {
   const { id, seq } = task;
-  const running = (counter: string): number => eligible.running.get(counter) ?? 0;
+  const countRunning = (counter: string): number => eligible.running.get(counter) ?? 0;
   const profile = task.assignee ?? policy.defaultAssignee;
   const assign = `hermes kanban assign ${seq} PROFILE`;
   if (profile === undefined) return ["unassigned", "It has no assignee.", assign];
@@ -186,9 +186,9 @@ async function readyReason(
     const release = `Add ${profile} to kanban.dispatch_profiles, or dispatch from its own home.`;
     return ["nonspawnable", `kanban.dispatch_profiles of this home does not list ${profile}.`, release];
   }
-  const runnable = await host.runnable(profile, signal);
-  if (!runnable.ok)
-    return ["nonspawnable", `${profile} cannot work on this host: ${runnable.reason}`, assign];
+  const profileCheck = await host.runnable(profile, signal);
+  if (!profileCheck.ok)
+    return ["nonspawnable", `${profile} cannot work on this host: ${profileCheck.reason}`, assign];
   const listed = eligible.tasks.find((one) => one.id === id);
   const hasRouteFailures = eligible.limitedRoutes.size + eligible.refusedRoutes.size > 0;
   const route = hasRouteFailures ? await host.routeOf(profile, task, signal) : "";
@@ -202,13 +202,13 @@ async function readyReason(
   if (branch !== undefined) return branchReason(branch);
   const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(signal);
   const { maxSpawn = Infinity, maxInProgress = Infinity } = policy;
-  const onHost = running(`running/host/${host.id}`) + elsewhere;
+  const onHost = countRunning(`running/host/${host.id}`) + elsewhere;
   const caps: readonly [string, number, number, string][] = [
-    ["board-cap", running("running"), maxSpawn, "max_spawn"],
+    ["board-cap", countRunning("running"), maxSpawn, "max_spawn"],
     ["host-cap", onHost, maxInProgress, "max_in_progress"],
     [
       "profile-cap",
-      running(`running/profile/${profile}`),
+      countRunning(`running/profile/${profile}`),
       profileCap(policy, profile),
       "max_in_progress_per_profile",
     ],

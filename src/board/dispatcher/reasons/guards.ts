@@ -55,27 +55,28 @@ export function guardOf(
   const limited = eligible.limitedRoutes.get(route);
   const refused = eligible.refusedRoutes.get(route);
   const kind = task.run_id === null ? undefined : eligible.failureKinds.get(task.run_id);
-  const after = (applies: boolean, ms: number): number => (applies && endedAt !== null ? endedAt + ms : 0);
+  const endsAfter = (applies: boolean, ms: number): number =>
+    applies && endedAt !== null ? endedAt + ms : 0;
   const afterFailure = (failure: RouteFailure | undefined, ms: number): number =>
     failure !== undefined && failure.at > (task.lifted_at ?? -1) ? failure.at + ms : 0;
   const untouched = endedAt !== null && (task.ready_at ?? 0) <= endedAt; // the task was not made ready again since
   const ends: Readonly<Record<Exclude<GuardReason, "branch_busy">, number>> = {
     worker_leaving: eligible.waitingForLeaving.get(task.id) ?? 0, // no operator can lift this guard
     infrastructure_cooldown:
-      outcome === "infra_killed" ? Math.max(paused, after(true, INFRASTRUCTURE_COOLDOWN_MS)) : 0,
+      outcome === "infra_killed" ? Math.max(paused, endsAfter(true, INFRASTRUCTURE_COOLDOWN_MS)) : 0,
     rate_limit_cooldown: Math.max(
       outcome === "rate_limited" ? paused : 0,
-      after(outcome === "rate_limited", policy.rateLimitCooldownMs),
+      endsAfter(outcome === "rate_limited", policy.rateLimitCooldownMs),
       afterFailure(limited, policy.rateLimitCooldownMs),
     ),
     blocker_auth: Math.max(
       // A task that was given up is ready again only because a person retried it.
-      after((kind === "auth" || kind === "quota") && outcome !== "gave_up", AUTH_COOLDOWN_MS),
+      endsAfter((kind === "auth" || kind === "quota") && outcome !== "gave_up", AUTH_COOLDOWN_MS),
       afterFailure(refused, AUTH_COOLDOWN_MS),
     ),
     backoff: paused,
-    recent_success: after(outcome === "completed" && untouched, SUCCESS_GUARD_MS),
-    active_pr: after(untouched && declaresPullRequest(task.metadata), PULL_REQUEST_GUARD_MS),
+    recent_success: endsAfter(outcome === "completed" && untouched, SUCCESS_GUARD_MS),
+    active_pr: endsAfter(untouched && declaresPullRequest(task.metadata), PULL_REQUEST_GUARD_MS),
   };
   for (const reason of Object.keys(ends) as (keyof typeof ends)[]) {
     const until = ends[reason];

@@ -55,7 +55,7 @@ export function* claimForHost(transaction: BoardTransaction, request: HostClaim)
   if (user !== undefined) return { refused: "branch", by: user.seq };
   const wasAssigned = yield* assignDefault(transaction, request);
   const { claimed, refused } = yield* claimTasks(transaction, {
-    wanted: [taskId],
+    taskIds: [taskId],
     from: "ready",
     leaseMs,
     hostId,

@@ -49,7 +49,7 @@ export interface EligibleTasks {
   /** The last permanent refusal of each route, while the refused task is blocked. */
   readonly refusedRoutes: ReadonlyMap<string, RouteFailure>;
   /** Where the list continues, for each profile that has more tasks than the limit. */
-  readonly more: readonly Cursor[];
+  readonly nextCursors: readonly Cursor[];
   /** Tasks that bookkeeping would make ready; filled only with `promoteWith`. */
   readonly promoted: readonly string[];
   /** When the next scheduled task or the next retry of a blocked task is due. */
@@ -81,7 +81,7 @@ const OVERDUE_MS = 60_000; // a task overdue by more than this is waiting for so
 /** Ready tasks by priority and age, from one snapshot. Held tasks are not eligible. */
 export function* listEligible(options: EligibleOptions): Steps<EligibleTasks> {
   const board = yield* only<{ now: number; paused: number }>("select hermes_now() as now, paused from board");
-  const { ready, more } = yield* listReady(options);
+  const { ready, more: nextCursors } = yield* listReady(options);
   const failureLimit = options.promoteWith;
   const promoted =
     failureLimit === undefined
@@ -110,7 +110,7 @@ export function* listEligible(options: EligibleOptions): Steps<EligibleTasks> {
     waitingForLeaving: yield* findWaitingForLeaving(options.taskId),
     failureKinds: yield* findFailureKinds(tasks),
     ...(yield* findRouteFailures(options.rateLimitMs)),
-    more,
+    nextCursors,
     promoted: promoted.map(({ id }) => id),
     nextDueAt: next.due,
   };
@@ -207,25 +207,25 @@ function* findRouteFailures(
   const rows = yield* all<RouteFailureRow>(ROUTE_FAILURES, {
     since: Math.max(rateLimitMs, AUTH_COOLDOWN_MS),
   });
-  const limited = new Map<string, RouteFailure & { readonly runId: number }>();
-  const refused = new Map<string, RouteFailure>();
+  const limitedRoutes = new Map<string, RouteFailure & { readonly runId: number }>();
+  const refusedRoutes = new Map<string, RouteFailure>();
   for (const { id: runId, at, now, seq, ended, ...row } of rows) {
     const route = routeIn(row);
     if (row.outcome === "rate_limited") {
-      if (at + rateLimitMs > now) limited.set(route, { at, seq, runId });
+      if (at + rateLimitMs > now) limitedRoutes.set(route, { at, seq, runId });
     } else if (row.status === "blocked" && at + AUTH_COOLDOWN_MS > now) {
       const { limit_source: source } = JSON.parse(ended ?? "{}") as { limit_source?: unknown };
-      if (source === "outcome") refused.set(route, { at, seq });
+      if (source === "outcome") refusedRoutes.set(route, { at, seq });
     }
   }
-  if (limited.size > 0) {
-    const firstLimited = Math.min(...[...limited.values()].map(({ runId }) => runId));
+  if (limitedRoutes.size > 0) {
+    const firstLimited = Math.min(...[...limitedRoutes.values()].map(({ runId }) => runId));
     for (const { id, ...row } of yield* all<RouteFailureRow>(COMPLETED_SINCE, { firstLimited })) {
       const route = routeIn(row);
-      if ((limited.get(route)?.runId ?? id) < id) limited.delete(route);
+      if ((limitedRoutes.get(route)?.runId ?? id) < id) limitedRoutes.delete(route);
     }
   }
-  return { limitedRoutes: limited, refusedRoutes: refused };
+  return { limitedRoutes, refusedRoutes };
 }
 
 interface RouteFailureRow {

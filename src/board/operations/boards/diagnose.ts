@@ -87,23 +87,27 @@ export function* diagnose(rules: DiagnosticRules, taskId?: string): Steps<readon
   );
   const strandedMs = Math.max(1, strandedThresholdSeconds * 1_000);
   return [
-    ...storms.map((row) => finding("task_storm", "critical", row)),
-    ...ghosts.map((row) => finding("ghost_running", "critical", row)),
+    ...storms.map((row) => createDiagnostic("task_storm", "critical", row)),
+    ...ghosts.map((row) => createDiagnostic("ghost_running", "critical", row)),
     ...failures.map((row) =>
-      finding("repeated_failures", row.count >= 2 * failureThreshold ? "critical" : "error", row),
+      createDiagnostic("repeated_failures", row.count >= 2 * failureThreshold ? "critical" : "error", row),
     ),
     ...crashes.map((row) =>
-      finding("repeated_crashes", row.count >= 2 * crashThreshold ? "critical" : "error", row),
+      createDiagnostic("repeated_crashes", row.count >= 2 * crashThreshold ? "critical" : "error", row),
     ),
-    ...stuck.map((row) => finding("stuck_in_blocked", "warning", row)),
+    ...stuck.map((row) => createDiagnostic("stuck_in_blocked", "warning", row)),
     ...stranded.map((row) => {
       const ratio = row.age / strandedMs;
-      return finding("stranded_in_ready", ratio >= 6 ? "critical" : ratio >= 2 ? "error" : "warning", row);
+      return createDiagnostic(
+        "stranded_in_ready",
+        ratio >= 6 ? "critical" : ratio >= 2 ? "error" : "warning",
+        row,
+      );
     }),
   ];
 }
 
-function finding(
+function createDiagnostic(
   kind: Diagnostic["kind"],
   severity: Diagnostic["severity"],
   { id, seq, title, count, since, total }: Row,

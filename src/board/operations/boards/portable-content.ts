@@ -9,7 +9,7 @@ export interface ExportRewrite {
   /** Returns undefined for a row that is omitted. */
   row(table: string, row: Row): Row | undefined;
   /** Additional rows by table. */
-  readonly added: Readonly<Record<string, readonly Row[]>>;
+  readonly addedRows: Readonly<Record<string, readonly Row[]>>;
 }
 
 const CLEARED_RUN_COLUMNS = {
@@ -69,7 +69,7 @@ export function portableRewrite(open: readonly Row[], lastEvent: number, now: nu
   return {
     board: (board) => ({ ...board, default_workdir: null }),
     row: (table, row) => rewriteOf[table]?.(row) ?? (table in rewriteOf ? undefined : row),
-    added: { event: endings },
+    addedRows: { event: endings },
   };
 }
 

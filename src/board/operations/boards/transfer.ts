@@ -37,7 +37,7 @@ interface Trailer {
 }
 
 const PAGE = 500;
-const UNCHANGED: ExportRewrite = { board: (row) => row, row: (_, row) => row, added: {} };
+const UNCHANGED: ExportRewrite = { board: (row) => row, row: (_, row) => row, addedRows: {} };
 
 /**
  * Passes the whole board to `write` as lines of JSON, read page by page; both databases produce the same lines. Run tokens are
@@ -75,7 +75,7 @@ export function* exportLines(
       last = rows.at(-1);
       if (rows.length < PAGE) break;
     }
-    for (const row of rewriting.added[table] ?? []) writeLine(table, row);
+    for (const row of rewriting.addedRows[table] ?? []) writeLine(table, row);
   }
   write(JSON.stringify({ end: { rows: written } } satisfies Trailer));
 }
@@ -93,8 +93,7 @@ function sortKeys(row: Row): Row {
 }
 
 /** Throws `board-not-empty` when the board has or ever had tasks or events. */
-function* requireEmpty(): Steps<void> {
-  yield* only("select id from board {lock}");
+export function* requireEmpty(): Steps<void> {
   const { value } = yield* only<{ value: number }>("select value from counter where name = 'event'");
   const { count } = yield* only<{ count: number }>("select count(*) as count from task");
   if (value > 0 || count > 0) throw new AppError("board-not-empty", "The board already has tasks or events.");
@@ -115,6 +114,7 @@ export function* importLines(
   content: ImportedContent | undefined,
 ): Steps<number> {
   requireRight(transaction.caller, "maintain");
+  yield* only("select id from board {lock}");
   yield* requireEmpty();
   const columns = new Map<Table, ReadonlySet<string>>();
   let number = 0;
@@ -143,7 +143,9 @@ export function* importLines(
         `Line ${number}: ${table} has no column ${JSON.stringify(unknown)}.`,
       );
     const bytes = table === "attachment" ? content?.read(row) : undefined;
-    if (content === undefined || bytes === undefined) yield* insert(table, row);
+    // The exported board may still continue the sessions of its runs, and two boards must not share one.
+    if (table === "run") yield* insert(table, { ...row, session_id: null });
+    else if (content === undefined || bytes === undefined) yield* insert(table, row);
     else {
       const key = yield* insertContent({ bytes, limitBytes: content.limitBytes });
       yield* insert(table, { ...row, content_key: key, stored_path: row["filename"] ?? null });
@@ -156,26 +158,26 @@ export function* importLines(
   const rows = number - (announced === undefined ? 1 : 2);
   if (announced === undefined && format === FORMAT_WITHOUT_TRAILER) yield* requireConsistent();
   else if (announced === undefined)
-    throw incomplete(`its last line is missing. It was cut off after line ${number}`);
-  else if (announced !== rows) throw incomplete(`it contains ${rows} of its ${announced} rows`);
+    throw incompleteExport(`its last line is missing. It was cut off after line ${number}`);
+  else if (announced !== rows) throw incompleteExport(`it contains ${rows} of its ${announced} rows`);
   return rows;
 }
 
 /** Refuses an export without a trailer when the imported board shows that rows are missing. */
 function* requireConsistent(): Steps<void> {
   const counters = yield* all("select name from counter where name in ('event', 'running')");
-  if (counters.length < 2) throw incomplete("its counters are missing");
+  if (counters.length < 2) throw incompleteExport("its counters are missing");
   const [finding] = yield* checkContent();
-  if (finding !== undefined) throw incomplete(finding);
+  if (finding !== undefined) throw incompleteExport(finding);
   // Only garbage collection may delete the newest event.
   const lost = yield* all(
     `select 1 as one from board b where b.events_kept_from = 0 and coalesce((select max(id) from event), 0)
        < (select value from counter where name = 'event')`,
   );
-  if (lost.length > 0) throw incomplete("its last events are missing");
+  if (lost.length > 0) throw incompleteExport("its last events are missing");
 }
 
-function incomplete(why: string): AppError {
+function incompleteExport(why: string): AppError {
   return new AppError("board-import-invalid", `The export is incomplete: ${why}.`);
 }
 

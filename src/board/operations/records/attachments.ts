@@ -83,7 +83,7 @@ export function* insertContent({ bytes, limitBytes }: SharedContent): Steps<stri
         content: bytes.subarray(number * PART_BYTES, (number + 1) * PART_BYTES),
       },
     );
-  yield* lockGraph(); // so that concurrent uploads cannot exceed the limit together
+  yield* lockGraph(); // otherwise concurrent uploads could together exceed the limit
   const { held } = yield* only<{ held: number }>(
     "select cast(coalesce(sum(size), 0) as {int}) as held from attachment where content_key is not null",
   );

@@ -7,7 +7,7 @@ export interface Caps {
   /** Running tasks of the claiming host, including those of other boards. */
   readonly host?: number | undefined;
   /** The number of tasks that run on this host for other boards. */
-  readonly elsewhere?: number;
+  readonly runningElsewhere?: number;
   /** Running tasks of one profile: one number for all profiles, or a number by name; 0 means no limit. */
   readonly perProfile?: number | Readonly<Record<string, number>> | undefined;
 }
@@ -19,7 +19,7 @@ export type CountRun = (profile: string | null) => CapRefusal | undefined;
 
 /** Locks the caps until this transaction ends: every claim updates the counter that is locked here. */
 export function* lockCaps(caps: Caps, hostId: string): Steps<CountRun> {
-  const { board = Infinity, host = Infinity, elsewhere = 0, perProfile } = caps;
+  const { board = Infinity, host = Infinity, runningElsewhere = 0, perProfile } = caps;
   if (board === Infinity && host === Infinity && perProfile === undefined) return () => undefined;
   yield* only("select value from counter where name = 'running' {lock}");
   const rows = yield* all<{ name: string; value: number }>(
@@ -30,7 +30,7 @@ export function* lockCaps(caps: Caps, hostId: string): Steps<CountRun> {
     const cap = typeof perProfile === "object" ? perProfile[profile ?? ""] : perProfile;
     const limits: readonly (readonly [CapRefusal, counter: string, limit: number])[] = [
       ["board-cap", "running", board],
-      ["host-cap", `running/host/${hostId}`, host - elsewhere],
+      ["host-cap", `running/host/${hostId}`, host - runningElsewhere],
       ["profile-cap", `running/profile/${profile}`, (profile !== null && cap) || Infinity],
     ];
     const reached = limits.find(([, counter, limit]) => (running.get(counter) ?? 0) >= limit);

@@ -10,7 +10,7 @@ import { type CapRefusal, type Caps, lockCaps } from "./caps.ts";
 
 export interface ClaimRequest {
   /** Task ids in order of preference. */
-  readonly wanted: readonly string[];
+  readonly taskIds: readonly string[];
   readonly from: "ready" | "review";
   readonly leaseMs: number;
   readonly hostId: string;
@@ -20,7 +20,7 @@ export interface ClaimRequest {
   /** Only tasks of these profiles; omitted means all profiles. */
   readonly profiles?: readonly string[];
   /** Whether to wait for tasks that another transaction has locked; used for claims by a person. */
-  readonly patient?: boolean;
+  readonly waitsForLocks?: boolean;
 }
 
 /** Why a task was not claimed. */
@@ -75,15 +75,15 @@ const START_TASKS = `
 export function* claimTasks(transaction: BoardTransaction, request: ClaimRequest): Steps<ClaimResult> {
   requireRight(transaction.caller, "claim");
   requireInteger(request.leaseMs, "lease", 1);
-  const { wanted, from, caps = {}, hostId, patient = false } = request;
-  const rows = yield* all<Candidate>(`${CANDIDATES} ${patient ? "{lock}" : "{free}"}`, {
-    ids: JSON.stringify(wanted),
+  const { taskIds, from, caps = {}, hostId, waitsForLocks = false } = request;
+  const rows = yield* all<Candidate>(`${CANDIDATES} ${waitsForLocks ? "{lock}" : "{free}"}`, {
+    ids: JSON.stringify(taskIds),
   });
   const candidates = new Map(rows.map((task) => [task.id, task]));
   const countRun = yield* lockCaps(caps, hostId);
   const chosen: Candidate[] = [];
   const refused: RefusedTask[] = [];
-  for (const taskId of new Set(wanted)) {
+  for (const taskId of new Set(taskIds)) {
     const task = candidates.get(taskId);
     const reason = task === undefined ? "unavailable" : (refusalOf(task, request) ?? countRun(task.assignee));
     if (task !== undefined && reason === undefined) chosen.push(task);

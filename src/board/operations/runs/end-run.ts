@@ -88,13 +88,13 @@ export function* endRun(
     payload: { ...payload, ...(isFailure && { failures }) },
     set: {
       ...failureColumns,
-      not_before: latest(yield* timeAfter(ending.retryAfterMs), yield* workerMayLiveUntil(task.id)),
+      not_before: latestTime(yield* timeAfter(ending.retryAfterMs), yield* workerMayLiveUntil(task.id)),
     },
   });
   return { status };
 }
 
-function latest(...times: readonly (number | null)[]): number | null {
+function latestTime(...times: readonly (number | null)[]): number | null {
   return Math.max(...times.map((time) => time ?? 0)) || null;
 }
 

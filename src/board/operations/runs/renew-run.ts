@@ -55,7 +55,7 @@ export interface WorkerFacts extends RunUsage {
 /** Records the processes of a run and adds to its usage; throws `run-superseded` when the run has ended. */
 export function* describeRun(transaction: BoardTransaction, facts: WorkerFacts): Steps<void> {
   const { runId, taskId, token } = requireRunCaller(transaction);
-  const used = (value = 0): number => requireInteger(value, "usage", 0, Number.MAX_SAFE_INTEGER);
+  const requireUsage = (value = 0): number => requireInteger(value, "usage", 0, Number.MAX_SAFE_INTEGER);
   const updated = yield* run(
     `update run set worker_pid = coalesce(cast(:workerPid as bigint), worker_pid),
             worker_identity = coalesce(cast(:workerIdentity as text), worker_identity),
@@ -72,10 +72,10 @@ export function* describeRun(transaction: BoardTransaction, facts: WorkerFacts):
       workerIdentity: facts.workerIdentity ?? null,
       supervisorPid: facts.supervisorPid ?? null,
       sessionId: facts.sessionId ?? null,
-      inputTokens: used(facts.inputTokens),
-      outputTokens: used(facts.outputTokens),
-      cachedTokens: used(facts.cachedTokens),
-      costMicros: used(facts.costMicros),
+      inputTokens: requireUsage(facts.inputTokens),
+      outputTokens: requireUsage(facts.outputTokens),
+      cachedTokens: requireUsage(facts.cachedTokens),
+      costMicros: requireUsage(facts.costMicros),
     },
   );
   if (updated === 0) throw supersededError(runId, taskId);

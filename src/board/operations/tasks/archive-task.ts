@@ -39,6 +39,7 @@ export function* purgeTask(transaction: BoardTransaction, taskId: string): Steps
     throw new AppError(
       "task-move-refused",
       `${taskId} is ${describeStatus(task.status)}; only archived tasks can be purged.`,
+      { hint: `Archive it first: \`hermes kanban archive ${taskId}\`.` },
     );
   yield* uncountLeavingRuns(transaction, taskId);
   yield* run("delete from event where task_id = :taskId", { taskId });
@@ -82,7 +83,7 @@ export function* reopenTask(
       archived_at: null,
       phase: "work",
       // The reviewer who approved the task must not become its implementer.
-      assignee: task.assignee === task.reviewer ? (task.implementer ?? task.assignee) : task.assignee,
+      assignee: task.assignee === task.reviewer ? task.implementer : task.assignee,
       result: null,
       idempotency_key: (yield* isKeyTaken(task)) ? null : task.idempotency_key,
       not_before: yield* workerMayLiveUntil(taskId),

@@ -38,17 +38,17 @@ export function findSharedKeys(plan: readonly Pick<PlannedTask, "task">[]): read
 }
 
 /** Sorts the tasks of a plan so that parents come first; throws for an unknown or duplicate key and for a cycle. */
-export function sortPlan<One extends Pick<PlannedTask, "key" | "after">>(
-  plan: readonly One[],
-): readonly One[] {
+export function sortPlan<PlanEntry extends Pick<PlannedTask, "key" | "after">>(
+  plan: readonly PlanEntry[],
+): readonly PlanEntry[] {
   const byKey = new Map(plan.map((one) => [one.key, one]));
   if (byKey.size < plan.length) throw invalidInput("Two tasks of the plan have the same key.");
-  const sorted = new Set<One>();
+  const sorted = new Set<PlanEntry>();
   for (const start of plan) {
     // Not recursive, because a chain of tasks may be longer than the stack of calls.
-    const path: { readonly one: One; visited: number }[] = [];
-    const onPath = new Set<One>();
-    const enter = (one: One): void => {
+    const path: { readonly one: PlanEntry; visited: number }[] = [];
+    const onPath = new Set<PlanEntry>();
+    const enter = (one: PlanEntry): void => {
       if (sorted.has(one)) return;
       path.push({ one, visited: 0 });
       onPath.add(one);

@@ -68,7 +68,9 @@ export function* editTask(transaction: BoardTransaction, taskId: string, edit: T
   if (task.status === "archived") throw archivedError(task);
   const isDone = task.status === "done";
   if (isDone && (edit.title !== undefined || edit.body !== undefined))
-    throw new AppError("task-move-refused", `${taskId} is done; its title and body cannot be changed.`);
+    throw new AppError("task-move-refused", `${taskId} is done; its title and body cannot be changed.`, {
+      hint: `Reopen it first: \`hermes kanban reopen ${taskId}\`.`,
+    });
   if (!isDone && (edit.result !== undefined || edit.summary !== undefined || edit.metadata !== undefined))
     throw new AppError(
       "task-move-refused",
@@ -125,7 +127,7 @@ export function* holdTask(transaction: BoardTransaction, taskId: string, hold: b
   if (task.status === "archived") throw archivedError(task);
   if ((task.hold === 1) === hold) return toTask(task);
   yield* updateTask(task, { hold: Number(hold) });
-  transaction.recordEvent({ taskId, kind: hold ? "held" : "let_go" });
+  transaction.recordEvent({ taskId, kind: hold ? "held" : "hold_removed" });
   if (!hold) yield* promoteWaitingTasks(transaction);
   return toTask(yield* requireTask(taskId));
 }

@@ -82,7 +82,9 @@ export function* completeTask(
       block_sticky: 0,
       not_before: null,
       phase: "work",
-      implementer: task.implementer ?? open?.profile ?? task.assignee,
+      implementer: isUnderReview(task, open)
+        ? task.implementer
+        : (task.implementer ?? open?.profile ?? task.assignee),
     },
   });
   yield* promoteWaitingChildren(transaction, taskId);
@@ -210,8 +212,12 @@ export function* reopenReview(transaction: BoardTransaction, taskId: string, rea
 }
 
 function requireReview(task: TaskRow, open: RunRow | undefined): void {
-  if (task.status === "review" || open?.source_status === "review") return;
+  if (isUnderReview(task, open)) return;
   throw new AppError("task-move-refused", `${task.id} is ${describeStatus(task.status)}, not under review.`);
+}
+
+function isUnderReview(task: TaskRow, open: RunRow | undefined): boolean {
+  return task.status === "review" || open?.source_status === "review";
 }
 
 function* sendBack(
@@ -229,7 +235,8 @@ function* sendBack(
     payload: { reason, implementer: task.implementer, reviewer: task.reviewer, status: to },
     set: {
       phase: "work",
-      assignee: task.implementer ?? task.assignee,
+      // Without an implementer, the task was unassigned. The reviewer must not become the implementer.
+      assignee: task.implementer ?? (task.assignee === task.reviewer ? null : task.assignee),
       not_before: yield* workerMayLiveUntil(task.id),
     },
   });

@@ -15,7 +15,7 @@ type Sentence = (
 
 /** The text of each kind of event, after the name of the task. Internal kinds have an empty text and are not shown. */
 const SENTENCES: Readonly<Record<string, Sentence>> = {
-  created: ({ actor }, { text }) => `created by ${actor}${after(" for ", text("assignee"))}`,
+  created: ({ actor }, { text }) => `created by ${actor}${withPrefix(" for ", text("assignee"))}`,
   claimed: ({ actor, run_id }, { text }) => {
     const by = actor === authorOf(DISPATCHER) ? text("profile") || actor : actor; // a person may claim the task of a profile
     return `started by ${by} (run ${run_id})`;
@@ -35,38 +35,41 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
   unlinked: (_, { nameOf }) => `no longer waits for ${nameOf("parent")}`,
   dependency_wait: (_, { text, nameOf }) =>
     text("parent") === ""
-      ? `waits for another task${after(": ", text("reason"))}`
+      ? `waits for another task${withPrefix(": ", text("reason"))}`
       : `waits for ${nameOf("parent")}`,
-  completed: ({ actor }, { text }) => `done by ${actor}${after(": ", text("summary"))}`,
+  completed: ({ actor }, { text }) => `done by ${actor}${withPrefix(": ", text("summary"))}`,
   blocked: ({ actor }, { text }) => `blocked by ${actor}: ${text("reason")}`,
   block_loop_detected: (_, { text }) => `asked again without an answer; moved to triage: ${text("reason")}`,
-  unblocked: ({ actor }, { text }) => `unblocked by ${actor}${after(": ", text("reason"))}`,
+  unblocked: ({ actor }, { text }) => `unblocked by ${actor}${withPrefix(": ", text("reason"))}`,
   unguarded: ({ actor }) => `${actor} allowed it to start now`,
   fresh_start: ({ actor }) => `${actor} requested a new session for the next run`,
   scheduled: ({ payload }, { text }) =>
-    `waits until ${formatTime(Number(payload["scheduled_at"]))}${after(": ", text("reason"))}`,
+    `waits until ${formatTime(Number(payload["scheduled_at"]))}${withPrefix(": ", text("reason"))}`,
   promoted: ({ to_status }) => `is ${to_status}`,
   promoted_manual: ({ actor }) => `made ready by ${actor}`,
   specified: ({ actor }) => `specified by ${actor}`,
   decomposed: ({ actor }) => `split by ${actor}`,
   held: ({ actor }) => `held by ${actor}`,
-  let_go: ({ actor }) => `hold removed by ${actor}`,
-  review_requested: (_, { text }) => `waits for review by ${text("reviewer")}${after(": ", text("summary"))}`,
+  hold_removed: ({ actor }) => `hold removed by ${actor}`,
+  let_go: ({ actor }) => `hold removed by ${actor}`, // the kind that earlier versions have stored
+  review_requested: (_, { text }) =>
+    `waits for review by ${text("reviewer")}${withPrefix(": ", text("summary"))}`,
   changes_requested: ({ actor }, { text }) => `${actor} requested changes: ${text("reason")}`,
   review_reopened: ({ actor }) => `${actor} withdrew it from review`,
   status: ({ actor, to_status }) => `reopened by ${actor}; it is ${to_status}`,
   descendant_invalidated: (_, { nameOf }) => `waits again, because ${nameOf("ancestor")} was reopened`,
   archived: ({ actor }) => `archived by ${actor}`,
-  reclaimed: ({ to_status }, { text }) => `reclaimed${after(" (", text("reason"), ")")}; it is ${to_status}`,
+  reclaimed: ({ to_status }, { text }) =>
+    `reclaimed${withPrefix(" (", text("reason"), ")")}; it is ${to_status}`,
   reclaim_deferred: (_, { text }) => `not reclaimed yet: ${text("reason")}`,
   reconciled: ({ to_status }) => `had no run although it was running; it is ${to_status} again`,
-  crashed: (_, { text }) => `failed${after(": ", briefError(text("error")))}`,
-  timed_out: (_, { text }) => `ran out of time${after(": ", text("error"))}`,
-  spawn_failed: (_, { text }) => `could not be started${after(": ", text("error"))}`,
-  protocol_violation: (_, { text }) => `ended without a result${after(": ", text("error"))}`,
-  budget_exhausted: (_, { text }) => `used up its budget${after(": ", text("error"))}`,
-  rate_limited: (_, { text }) => `hit a rate limit of its provider${after(": ", text("error"))}`,
-  infra_killed: (_, { text }) => `was killed from outside${after(": ", text("error"))}`,
+  crashed: (_, { text }) => `failed${withPrefix(": ", briefError(text("error")))}`,
+  timed_out: (_, { text }) => `ran out of time${withPrefix(": ", text("error"))}`,
+  spawn_failed: (_, { text }) => `could not be started${withPrefix(": ", text("error"))}`,
+  protocol_violation: (_, { text }) => `ended without a result${withPrefix(": ", text("error"))}`,
+  budget_exhausted: (_, { text }) => `used up its budget${withPrefix(": ", text("error"))}`,
+  rate_limited: (_, { text }) => `hit a rate limit of its provider${withPrefix(": ", text("error"))}`,
+  infra_killed: (_, { text }) => `was killed from outside${withPrefix(": ", text("error"))}`,
   stale: () => "stopped responding",
   gave_up: ({ payload: { failures } }) =>
     `is blocked after ${failures === 1 ? "a failure" : `${String(failures ?? "several")} failures`}`,
@@ -78,7 +81,7 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
       typeof payload["until"] === "number" ? ` until ${formatNear(payload["until"], created_at)}` : "";
     return `waits${until}: ${GUARD_WORDS[reason as keyof typeof GUARD_WORDS] ?? "it is not retried yet"}`;
   },
-  skipped_nonspawnable: (_, { text }) => `cannot be started${after(": ", text("reason"))}`,
+  skipped_nonspawnable: (_, { text }) => `cannot be started${withPrefix(": ", text("reason"))}`,
   workspace_discarded_content: ({ payload }) =>
     `${String(payload["file_count"])} undeclared files of its workspace were moved aside`,
   purged: ({ actor }, { text }) => `${actor} deleted ${text("title")}`,
@@ -106,7 +109,7 @@ export function describeEvent(
 ): string | undefined {
   const text = (key: string): string => {
     const value = event.payload[key];
-    return typeof value === "string" ? shortened(value.trim().split("\n", 1)[0] ?? "") : "";
+    return typeof value === "string" ? shortenToLine(value.trim().split("\n", 1)[0] ?? "") : "";
   };
   const nameOf = (key: string): string => {
     const id = text(key);
@@ -126,10 +129,10 @@ export function tasksIn({ task_id, payload }: BoardEvent): readonly string[] {
   return [task_id, payload["parent"], payload["ancestor"]].filter((id) => typeof id === "string");
 }
 
-function after(prefix: string, text: string, suffix = ""): string {
+function withPrefix(prefix: string, text: string, suffix = ""): string {
   return text === "" ? "" : `${prefix}${text}${suffix}`;
 }
 
-function shortened(text: string): string {
+function shortenToLine(text: string): string {
   return shorten(text.replaceAll(/\s+/g, " ").trim(), LENGTH);
 }

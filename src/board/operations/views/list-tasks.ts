@@ -72,21 +72,21 @@ export function* listTasks(query: ListQuery): Steps<TaskPage> {
 function filterOf(query: ListQuery): { conditions: string[]; values: Record<string, string | number> } {
   const conditions: string[] = [];
   const values: Record<string, string | number> = {};
-  const equal = (column: string, value: string | undefined): void => {
+  const requireEqual = (column: string, value: string | undefined): void => {
     if (value === undefined) return;
     conditions.push(`${column} = :${column}`);
     values[column] = value;
   };
   if (query.status !== undefined && !STATUSES.includes(query.status))
     throw invalidInput(`${query.status} is not a status. Use one of ${STATUSES.join(", ")}.`);
-  equal("status", query.status);
+  requireEqual("status", query.status);
   const assignee = query.assignee === undefined ? undefined : parseAssignee(query.assignee);
   if (assignee === null) conditions.push("assignee is null");
-  else equal("assignee", assignee);
-  equal("tenant", query.tenant);
-  equal("session_id", query.sessionId);
-  equal("workflow_template_id", query.workflowTemplateId);
-  equal("current_step_key", query.stepKey);
+  else requireEqual("assignee", assignee);
+  requireEqual("tenant", query.tenant);
+  requireEqual("session_id", query.sessionId);
+  requireEqual("workflow_template_id", query.workflowTemplateId);
+  requireEqual("current_step_key", query.stepKey);
   if (query.includeArchived !== true && query.status === undefined) conditions.push("archived_at is null");
   return { conditions, values };
 }

@@ -71,14 +71,14 @@ export function* loadWorkerContext(taskId: string): Steps<WorkerContext> {
   const [clock] = yield* all<{ now: number }>("select hermes_now() as now");
   return {
     task,
-    body: cut(task.body, BODY),
+    body: cutOrNull(task.body, BODY),
     attachments: yield* listAttachmentsOf(taskId),
     attempts: attempts.slice(0, ATTEMPTS).toReversed().map(toAttempt),
     omittedAttempts: Math.max(0, attempts.length - ATTEMPTS),
     parents: parents.map((parent) => ({
       ...parent,
-      summary: cut(parent.summary, ATTEMPT_TEXT),
-      metadata: cut(parent.metadata, ATTEMPT_TEXT),
+      summary: cutOrNull(parent.summary, ATTEMPT_TEXT),
+      metadata: cutOrNull(parent.metadata, ATTEMPT_TEXT),
       attachments: files.filter(({ task_id }) => task_id === parent.taskId),
     })),
     recentRunsOfProfile: recentRunsOfProfile.map(({ taskId, summary }) => ({
@@ -88,7 +88,7 @@ export function* loadWorkerContext(taskId: string): Steps<WorkerContext> {
     comments: comments
       .slice(0, COMMENTS)
       .toReversed()
-      .map((comment) => ({ ...comment, body: cut(comment.body, COMMENT_TEXT) ?? "" })),
+      .map((comment) => ({ ...comment, body: cutOrNull(comment.body, COMMENT_TEXT) ?? "" })),
     omittedComments: Math.max(0, comments.length - COMMENTS),
     now: clock?.now ?? 0,
   };
@@ -96,15 +96,15 @@ export function* loadWorkerContext(taskId: string): Steps<WorkerContext> {
 
 function toAttempt(row: RunRow): WorkerContext["attempts"][number] {
   const { id, outcome, profile, started_at, ended_at } = row;
-  const short = (text: string | null): string | null => cut(text, ATTEMPT_TEXT);
+  const short = (text: string | null): string | null => cutOrNull(text, ATTEMPT_TEXT);
   const texts = { summary: short(row.summary), error: short(row.error), metadata: short(row.metadata) };
   return { id, outcome, profile, started_at, ended_at, ...texts };
 }
 
-function cut(text: string | null, max: number): string | null {
+function cutOrNull(text: string | null, max: number): string | null {
   return text === null ? null : shorten(text, max);
 }
 
 function firstLine(text: string): string {
-  return cut(text.split("\n", 1)[0] ?? "", MAX_RECENT_RUN_CHARS) ?? "";
+  return cutOrNull(text.split("\n", 1)[0] ?? "", MAX_RECENT_RUN_CHARS) ?? "";
 }

@@ -66,7 +66,7 @@ export function openRunLog(path: string, { maxBytes, backups }: LogBounds): RunL
   let bytes = fstatSync(file).size;
 
   /** The open file; rotated first when it is full, and reopened after a failed write. */
-  function current(): number {
+  function openCurrentFile(): number {
     if (file !== undefined && bytes < limit) return file;
     close();
     if (bytes >= limit) rotate(path, backups);
@@ -85,7 +85,7 @@ export function openRunLog(path: string, { maxBytes, backups }: LogBounds): RunL
     write(chunk) {
       try {
         for (let rest = chunk; rest.length > 0; ) {
-          const written = writeSync(current(), rest, 0, Math.min(rest.length, limit - bytes));
+          const written = writeSync(openCurrentFile(), rest, 0, Math.min(rest.length, limit - bytes));
           bytes += written;
           rest = rest.subarray(written);
         }

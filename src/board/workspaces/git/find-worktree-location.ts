@@ -95,7 +95,7 @@ async function nearestFolder(path: string): Promise<string> {
   try {
     if ((await stat(path)).isDirectory()) return path;
   } catch (error) {
-    if (errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR") throw unreachable(path, error);
+    if (errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR") throw toWorkspaceError(path, error);
   }
   return nearestFolder(dirname(path));
 }
@@ -105,7 +105,7 @@ async function resolveLinks(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw unreachable(path, error);
+    if (errnoOf(error) !== "ENOENT") throw toWorkspaceError(path, error);
     const folder = dirname(path);
     return folder === path
       ? path
@@ -119,11 +119,11 @@ export async function isMissingOrEmpty(path: string): Promise<boolean> {
     return (await readdir(path)).length === 0;
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return true;
-    throw unreachable(path, error);
+    throw toWorkspaceError(path, error);
   }
 }
 
-function unreachable(path: string, error: unknown): unknown {
+function toWorkspaceError(path: string, error: unknown): unknown {
   const errno = errnoOf(error);
   return errno === undefined
     ? error

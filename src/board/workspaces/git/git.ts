@@ -40,7 +40,7 @@ export function createGit(
   };
   let filters: Promise<readonly string[]> | undefined;
   const attempt = async (...args: readonly string[]): Promise<GitAnswer> => {
-    filters ??= start(...LIST_FILTERS).then(({ stdout }) => withoutOwnFilters(stdout));
+    filters ??= start(...LIST_FILTERS).then(({ stdout }) => disableRepositoryFilters(stdout));
     const result = await start(...(await filters), ...args);
     const reason = result.timedOut ? "it timed out" : result.stderr.trim();
     return { ok: result.exitCode === 0, stdout: result.stdout, reason };
@@ -58,10 +58,10 @@ export function createGit(
 const LIST_FILTERS = ["config", "--includes", "--show-scope", "-z", "--get-regexp", "^filter[.]"] as const;
 
 /**
- * The settings that take back what a repository says about filters, which are programs that git runs on its files: without a
- * program git copies the files as they are. Those of the person, such as the ones of git-lfs, stay.
+ * The settings that override the filters which the repository defines. A filter is a program that git runs on files; without
+ * its program, git copies the files unchanged. Filters of the user, such as those of git-lfs, stay in force.
  */
-function withoutOwnFilters(list: string): readonly string[] {
+function disableRepositoryFilters(list: string): readonly string[] {
   const fields = list.split("\0");
   const persons = new Map<string, string>();
   const own = new Set<string>();
@@ -71,7 +71,7 @@ function withoutOwnFilters(list: string): readonly string[] {
     else persons.set(name, value);
   }
   return [...own].flatMap((name) => {
-    // such a name could not be separated from its value
+    // In `-c NAME=VALUE`, git would end the name at its first equals sign.
     if (name.includes("="))
       throw workspaceRefused(`the repository defines a filter with a strange name: ${name}`);
     return ["-c", `${name}=${persons.get(name) ?? (name.endsWith(".required") ? "false" : "")}`];

@@ -8,7 +8,7 @@ import { createGit, type Git, listWorktrees } from "./git.ts";
 import { findSubmodules, hasOwnCommit, removeSubmoduleEntry } from "./submodules.ts";
 import { branchExists, discardIncomplete } from "./worktree.ts";
 
-interface Kept {
+interface KeptWorktree {
   readonly reason: KeepReason;
   readonly detail?: string;
 }
@@ -19,7 +19,7 @@ export async function removeWorktree(
   record: WorkspaceRecord,
   location: WorkspaceLocation,
   signal: AbortSignal,
-): Promise<Kept | undefined> {
+): Promise<KeptWorktree | undefined> {
   const { path, identity, worktree } = record;
   if (worktree === undefined) return { reason: "not-ours" };
   const current = await identityOf(path);
@@ -50,7 +50,7 @@ async function removeClean(
   }: { readonly taskId: string; readonly path: string; readonly repository: string },
   location: WorkspaceLocation,
   signal: AbortSignal,
-): Promise<Kept | undefined> {
+): Promise<KeptWorktree | undefined> {
   if (!(await listWorktrees(git)).some((checkout) => checkout.path === path)) return { reason: "not-ours" };
   const inside = createGit(path, location.env, signal);
   const status = await inside.run(

@@ -7,7 +7,7 @@ const GITLINK = /^160000 ([0-9a-f]+) \d\t(.+)$/s;
 
 interface Submodule {
   /** The path of the submodule in the repository from which the worktree was created. */
-  readonly main: string;
+  readonly mainPath: string;
   readonly path: string;
   readonly commit: string;
 }
@@ -26,11 +26,11 @@ export async function checkOutSubmodules(
   signal: AbortSignal,
 ): Promise<void> {
   for (const submodule of await listSubmodules(repository, path, location, signal)) {
-    const git = createGit(submodule.main, location.env, signal);
+    const git = createGit(submodule.mainPath, location.env, signal);
     // With force, because an interrupted attempt may have left an entry for this worktree.
     const add = ["worktree", "add", "--force", "--detach", "--", submodule.path, submodule.commit];
-    if (!(await isCheckout(submodule.main)) || !(await git.try(...add)).ok) continue;
-    await checkOutSubmodules(submodule.main, submodule.path, location, signal);
+    if (!(await isCheckout(submodule.mainPath)) || !(await git.try(...add)).ok) continue;
+    await checkOutSubmodules(submodule.mainPath, submodule.path, location, signal);
   }
 }
 
@@ -45,7 +45,7 @@ export async function findSubmodules(
   for (const submodule of await listSubmodules(repository, path, location, signal)) {
     found.push(submodule);
     if (await isCheckout(submodule.path))
-      found.push(...(await findSubmodules(submodule.main, submodule.path, location, signal)));
+      found.push(...(await findSubmodules(submodule.mainPath, submodule.path, location, signal)));
   }
   return found;
 }
@@ -63,13 +63,14 @@ export async function hasOwnCommit(
 
 /** Removes git's entry for a submodule checkout whose folder was removed. */
 export async function removeSubmoduleEntry(
-  { main, path }: Submodule,
+  { mainPath, path }: Submodule,
   { env }: GitEnvironment,
   signal: AbortSignal,
 ): Promise<void> {
   // The main repository has no entry for a submodule that the worker fetched itself; that submodule was removed together
   // with the folder.
-  if (await isCheckout(main)) await createGit(main, env, signal).try("worktree", "remove", "--", path);
+  if (await isCheckout(mainPath))
+    await createGit(mainPath, env, signal).try("worktree", "remove", "--", path);
 }
 
 async function listSubmodules(
@@ -83,7 +84,7 @@ async function listSubmodules(
   return entries.flatMap((entry) => {
     const [, commit, name] = GITLINK.exec(entry) ?? [];
     if (commit === undefined || name === undefined) return [];
-    return [{ main: join(repository, name), path: join(path, name), commit }];
+    return [{ mainPath: join(repository, name), path: join(path, name), commit }];
   });
 }
 

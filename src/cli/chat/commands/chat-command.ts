@@ -82,7 +82,7 @@ export interface ChatCommand {
   readonly argument?: string;
   readonly summary: string;
   /** `idle`: only between two turns. */
-  readonly when: "idle" | "always";
+  readonly availability: "idle" | "always";
   /** The values that the command takes. */
   complete?(): readonly CompletionItem[];
   run(chat: ChatControl, argument: string): unknown;

@@ -3,7 +3,7 @@ import type { ChatFacts } from "../state/chat-state.ts";
 import type { EndedCall } from "../state/entry.ts";
 import type { ChatControl } from "./chat-command.ts";
 
-export function words(text: string): string[] {
+export function splitWords(text: string): string[] {
   return text.split(/\s+/).filter((word) => word !== "");
 }
 

@@ -14,7 +14,7 @@ const HELP: readonly ChatCommand[] = [
     aliases: ["?"],
     argument: "[COMMAND|all]",
     summary: "keys and commands",
-    when: "always",
+    availability: "always",
     complete: () => CHAT_COMMANDS.map(({ name, summary }) => ({ value: name, summary })),
     run(chat, word) {
       if (word === "") chat.print(helpPage(CHAT_COMMANDS, chat.keys()));
@@ -25,13 +25,13 @@ const HELP: readonly ChatCommand[] = [
   {
     name: "palette",
     summary: "commands, models and sessions in one list",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.palette(),
   },
   {
     name: "keys",
     summary: "all keys, and the settings that change them",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.print(keyPage(chat.keys())),
   },
 ];
@@ -64,7 +64,7 @@ export function findCommand(name: string): ChatCommand {
   const near = CHAT_COMMANDS.filter((row) => row.name.startsWith(name));
   const [only] = near;
   if (only !== undefined && near.length === 1) return only;
-  const names = near.length > 1 ? near.map((row) => `/${row.name}`).join(" or ") : nearest(name);
+  const names = near.length > 1 ? near.map((row) => `/${row.name}`).join(" or ") : findNearestName(name);
   throw wrongUse(
     `There is no command /${name}; nothing was sent.`,
     names === undefined
@@ -73,7 +73,7 @@ export function findCommand(name: string): ChatCommand {
   );
 }
 
-function nearest(name: string): string | undefined {
+function findNearestName(name: string): string | undefined {
   const found = findClosest(
     name,
     CHAT_COMMANDS.map((row) => row.name),
@@ -84,7 +84,7 @@ function nearest(name: string): string | undefined {
 /** Runs a command. Throws if the command needs an idle chat while a turn or such a command is running. */
 export async function runChatCommand(chat: ChatControl, name: string, argument: string): Promise<void> {
   const command = findCommand(name);
-  if (command.when === "idle" && chat.state().turn !== undefined) {
+  if (command.availability === "idle" && chat.state().turn !== undefined) {
     const key = chat.keys().label("stop");
     throw wrongUse(
       `/${command.name} needs the turn to have ended.`,
@@ -92,10 +92,10 @@ export async function runChatCommand(chat: ChatControl, name: string, argument: 
     );
   }
   const running = chat.state().commands.find(({ isExclusive }) => isExclusive);
-  if (command.when === "idle" && running !== undefined)
+  if (command.availability === "idle" && running !== undefined)
     throw wrongUse(`/${command.name} waits until ${running.text} has ended.`, "Stop that one, or wait.");
   const text = `/${command.name}`;
-  chat.dispatch({ type: "command-start", text, isExclusive: command.when === "idle" });
+  chat.dispatch({ type: "command-start", text, isExclusive: command.availability === "idle" });
   try {
     await command.run(chat, argument);
   } finally {

@@ -1,5 +1,5 @@
 import type { ChatCommand } from "./chat-command.ts";
-import { parseSwitch, requireCall, words, wrongUse } from "./command-input.ts";
+import { parseSwitch, requireCall, splitWords, wrongUse } from "./command-input.ts";
 
 const DETAILS = ["off", "calls", "all"] as const;
 const ON_OFF = ["on", "off"].map((value) => ({ value, summary: "" }));
@@ -10,7 +10,7 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
     name: "out",
     argument: "[CALL]",
     summary: "the whole output or diff of a call, or the whole command of a question",
-    when: "always",
+    availability: "always",
     async run(chat, text) {
       const asked = chat.state().questions.find(({ number }) => text === "" || number === Number(text));
       if (asked !== undefined) {
@@ -27,19 +27,19 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
     name: "copy",
     argument: "[NUMBER|code [NUMBER]|all]",
     summary: "copy an answer (1 is the last one), a code block of it, or all answers",
-    when: "always",
+    availability: "always",
     complete: () => [
       { value: "code", summary: "the last code block" },
       { value: "all", summary: "all answers of this session" },
     ],
     async run(chat, text) {
-      chat.print([await chat.copy(chooseText(chat.answers(), words(text)))]);
+      chat.print([await chat.copy(chooseText(chat.answers(), splitWords(text)))]);
     },
   },
   {
     name: "diff",
     summary: "all changes of files in this chat, in the pager",
-    when: "always",
+    availability: "always",
     run(chat) {
       const diffs = chat.calls().filter(({ body }) => /^(?:---|@@|diff )/m.test(body));
       if (diffs.length === 0)
@@ -53,7 +53,7 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
     name: "raw",
     argument: "[on|off]",
     summary: "print answers as the model writes them; the terminal wraps them",
-    when: "always",
+    availability: "always",
     complete: () => ON_OFF,
     run(chat, word) {
       chat.display.isRaw = parseSwitch(word, chat.display.isRaw);
@@ -66,7 +66,7 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
     name: "verbose",
     argument: "[off|calls|all]",
     summary: "how much of a call is shown: one row, its name and end, or its output as well",
-    when: "always",
+    availability: "always",
     complete: () => DETAILS.map((value) => ({ value, summary: "" })),
     run(chat, word) {
       const detail = DETAILS.find((name) => name === word);
@@ -80,7 +80,7 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
     name: "cls",
     argument: "[--all]",
     summary: "clear the screen; with --all also the scrollback",
-    when: "always",
+    availability: "always",
     complete: () => [{ value: "--all", summary: "clear the scrollback, too" }],
     run: (chat, text) => chat.clearScreen(text === "--all"),
   },

@@ -41,12 +41,12 @@ export function commandPage(commands: readonly ChatCommand[]): string[] {
 }
 
 /** The help of one command. */
-export function helpOf({ name, argument = "", summary, aliases = [], when }: ChatCommand): string[] {
+export function helpOf({ name, argument = "", summary, aliases = [], availability }: ChatCommand): string[] {
   return [
     `/${name} ${argument}`.trim(),
     `  ${summary}`,
     ...(aliases.length === 0 ? [] : [`  also: ${aliases.map((alias) => `/${alias}`).join(", ")}`]),
-    when === "idle" ? "  only while no turn runs" : "  at any time",
+    availability === "idle" ? "  only while no turn runs" : "  at any time",
   ];
 }
 
@@ -56,7 +56,8 @@ export function keyPage(keys: KeyBindings): string[] {
   const [first, second] = [0, 1].map((at) => Math.max(...rows.map((row) => row[at as 0 | 1].length)));
   return [
     ...rows.map(
-      ([label, name]) => `${label.padEnd(first ?? 0)}  ${name.padEnd(second ?? 0)}  ${KEY_TABLE[name].does}`,
+      ([label, name]) =>
+        `${label.padEnd(first ?? 0)}  ${name.padEnd(second ?? 0)}  ${KEY_TABLE[name].description}`,
     ),
     "Change one with /config display.keys.NAME ctrl+s; none removes its key.",
   ];

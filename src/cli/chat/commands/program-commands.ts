@@ -1,16 +1,16 @@
 import { configKeys } from "../../../config/config-keys.ts";
 import type { ChatCommand } from "./chat-command.ts";
-import { words, wrongUse } from "./command-input.ts";
+import { splitWords, wrongUse } from "./command-input.ts";
 
 export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
   {
     name: "config",
     argument: "[KEY [VALUE]]",
     summary: "show or change settings; a secret is asked for",
-    when: "always",
+    availability: "always",
     complete: () => configKeys().map(({ key, description }) => ({ value: key, summary: description })),
     run(chat, text) {
-      const [key, ...value] = words(text);
+      const [key, ...value] = splitWords(text);
       if (key === undefined) return chat.runCli(["config", "show"]);
       if (configKeys().some((row) => row.key === key && row.secret)) {
         if (value.length === 0) return chat.runInTerminal(["config", "set", key]);
@@ -28,52 +28,52 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
     name: "jobs",
     argument: "[ID|kill ID|--all]",
     summary: "commands that run in the background, or the output of one",
-    when: "always",
+    availability: "always",
     run(chat, text) {
-      const [first, ...rest] = words(text);
+      const [first, ...rest] = splitWords(text);
       const isId = first?.startsWith("proc_") === true && rest.length === 0;
-      return chat.runCli(["sandbox", "jobs", ...(isId ? ["log"] : []), ...words(text)]);
+      return chat.runCli(["sandbox", "jobs", ...(isId ? ["log"] : []), ...splitWords(text)]);
     },
   },
   {
     name: "profile",
     argument: "[VERB]",
     summary: "the profile of this chat, and others",
-    when: "always",
-    run: (chat, text) => chat.runCli(["profile", ...(text === "" ? ["show"] : words(text))]),
+    availability: "always",
+    run: (chat, text) => chat.runCli(["profile", ...(text === "" ? ["show"] : splitWords(text))]),
   },
   {
     name: "logs",
     argument: "[VERB]",
     summary: "the last lines of the log",
-    when: "always",
-    run: (chat, text) => chat.runCli(["logs", ...words(text)]),
+    availability: "always",
+    run: (chat, text) => chat.runCli(["logs", ...splitWords(text)]),
   },
   {
     name: "sandbox",
     argument: "[VERB]",
     summary: "the sandbox of this profile",
-    when: "always",
+    availability: "always",
     run: (chat, text) => chat.runCli(["sandbox", ...(text === "" ? ["status"] : text.split(/\s+/))]),
   },
   {
     name: "kanban",
     argument: "[VERB]",
     summary: "the board",
-    when: "always",
-    run: (chat, text) => chat.runCli(["kanban", ...words(text)]),
+    availability: "always",
+    run: (chat, text) => chat.runCli(["kanban", ...splitWords(text)]),
   },
   {
     name: "doctor",
     summary: "check this machine",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.runCli(["doctor"]),
   },
   {
     name: "quit",
     aliases: ["exit"],
     summary: "leave the chat",
-    when: "always",
+    availability: "always",
     argument: "[--delete]",
     complete: () => [{ value: "--delete", summary: "delete the session, too" }],
     async run(chat, text) {

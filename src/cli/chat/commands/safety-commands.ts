@@ -17,7 +17,7 @@ export const SAFETY_COMMANDS: readonly ChatCommand[] = [
     name: "plan",
     argument: "[on|off|go]",
     summary: "plan mode: only what changes nothing runs; go carries the plan out",
-    when: "always",
+    availability: "always",
     complete: () => ["on", "off", "go"].map((value) => ({ value, summary: "" })),
     run(chat, word) {
       if (word === "go") return carryOutPlan(chat);
@@ -30,7 +30,7 @@ export const SAFETY_COMMANDS: readonly ChatCommand[] = [
     name: "yolo",
     argument: "[on|off]",
     summary: "ask nothing in this session; what is always refused stays refused",
-    when: "always",
+    availability: "always",
     run(chat, word) {
       const isYolo = parseSwitch(word, chat.isYolo());
       chat.setPolicy({ isYolo });
@@ -43,14 +43,14 @@ export const SAFETY_COMMANDS: readonly ChatCommand[] = [
   {
     name: "approvals",
     summary: "questions that wait, of all sessions",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.runCli(["approvals", "list"]),
   },
   {
     name: "why",
     argument: "[CALL]",
     summary: "why a call was or was not run",
-    when: "always",
+    availability: "always",
     run(chat, text) {
       const waiting = chat.state().questions.find(({ number }) => text === "" || Number(text) === number);
       if (waiting === undefined) return chat.runCli(["why", requireCall(chat, text).callId]);
@@ -61,7 +61,7 @@ export const SAFETY_COMMANDS: readonly ChatCommand[] = [
   {
     name: "audit",
     summary: "the calls that were run or refused",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.runCli(["audit"]),
   },
 ];

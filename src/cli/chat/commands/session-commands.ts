@@ -1,7 +1,7 @@
 import { AppError } from "../../../lib/errors.ts";
 import { findEffort } from "../../../providers/provider.ts";
 import type { ChatCommand } from "./chat-command.ts";
-import { requireFacts, requireStored, words, wrongUse } from "./command-input.ts";
+import { requireFacts, requireStored, splitWords, wrongUse } from "./command-input.ts";
 
 const SESSION_ID = /^\d{8}_\d{6}_[0-9a-f]+$/;
 
@@ -13,7 +13,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
   {
     name: "status",
     summary: "session, model, folder and environment",
-    when: "always",
+    availability: "always",
     run(chat) {
       const { facts, contextUsed, costUsd, mode } = chat.state();
       if (facts === undefined) return chat.print(["The session is being opened."]);
@@ -32,7 +32,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "new",
     argument: "[first message]",
     summary: "start a new session; the old one stays in /resume",
-    when: "idle",
+    availability: "idle",
     async run(chat, text) {
       await chat.openNew();
       if (text !== "") chat.send(text);
@@ -41,7 +41,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
   {
     name: "clear",
     summary: "start a new session on an empty screen",
-    when: "idle",
+    availability: "idle",
     async run(chat) {
       chat.clearScreen(false);
       await chat.openNew();
@@ -50,7 +50,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
   {
     name: "usage",
     summary: "tokens and cost of this session",
-    when: "always",
+    availability: "always",
     async run(chat) {
       const { requests, inputTokens, cacheReadTokens, outputTokens, reasoningTokens, costUsd, unpriced } =
         await chat.usage();
@@ -66,7 +66,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
   {
     name: "context",
     summary: "what every prompt begins with, and how full the window is",
-    when: "always",
+    availability: "always",
     async run(chat) {
       const { contextUsed, facts } = chat.state();
       chat.print([`conversation  ${contextUsed} of ${facts?.contextTokens ?? "unknown"} tokens`]);
@@ -76,7 +76,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
   {
     name: "todo",
     summary: "the steps that the agent has planned",
-    when: "always",
+    availability: "always",
     async run(chat) {
       const items = await chat.todos();
       chat.print(
@@ -90,7 +90,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "reasoning",
     argument: "[LEVEL]",
     summary: "how hard the model thinks in this session",
-    when: "idle",
+    availability: "idle",
     complete: () => EFFORTS.map((value) => ({ value, summary: "" })),
     async run(chat, word) {
       if (word === "") return chat.print([`Reasoning effort: ${chat.reasoning()}`]);
@@ -104,7 +104,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "export",
     argument: "[markdown|jsonl|html]",
     summary: "write the session to a file in this folder",
-    when: "always",
+    availability: "always",
     complete: () => Object.keys(EXPORTS).map((value) => ({ value, summary: "" })),
     run(chat, word) {
       const sessionId = requireStored(chat);
@@ -126,7 +126,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "resume",
     argument: "[ID|TITLE|TEXT]",
     summary: "open another session, or choose one",
-    when: "idle",
+    availability: "idle",
     async run(chat, which) {
       if (which === "") return chat.pickSession("");
       try {
@@ -141,14 +141,14 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "sessions",
     argument: "[TEXT]",
     summary: "choose, rename or delete a session; searches their messages",
-    when: "idle",
+    availability: "idle",
     run: (chat, text) => chat.pickSession(text),
   },
   {
     name: "title",
     argument: "TITLE",
     summary: "name the session",
-    when: "always",
+    availability: "always",
     run(chat, title) {
       if (title === "") throw wrongUse("/title needs a title.", "Type /title login test");
       return chat.runCli(["sessions", "rename", requireStored(chat), title]);
@@ -158,7 +158,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "search",
     argument: "TEXT",
     summary: "search all sessions",
-    when: "always",
+    availability: "always",
     run(chat, text) {
       if (text === "") throw wrongUse("/search needs words.", "Type /search login test");
       return chat.runCli(["sessions", "search", text]);
@@ -167,14 +167,14 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
   {
     name: "history",
     summary: "the transcript of this session in the pager",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.pageCli(["sessions", "show", requireStored(chat)]),
   },
   {
     name: "model",
     argument: "[NAME|PROVIDER:NAME]",
     summary: "choose the model of this session",
-    when: "idle",
+    availability: "idle",
     async run(chat, name) {
       if (name === "") return chat.pickModel("");
       await chat.reopen({ model: name });
@@ -185,35 +185,35 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "models",
     argument: "[FILTER]",
     summary: "list the models that can be used",
-    when: "always",
-    run: (chat, filter) => chat.runCli(["model", "list", ...words(filter)]),
+    availability: "always",
+    run: (chat, filter) => chat.runCli(["model", "list", ...splitWords(filter)]),
   },
   {
     name: "undo",
     argument: "[TURNS]",
     summary: "hide the last turns from the model; files stay as they are",
-    when: "idle",
-    run: (chat, count) => chat.runCli(["sessions", "undo", requireStored(chat), ...words(count)]),
+    availability: "idle",
+    run: (chat, count) => chat.runCli(["sessions", "undo", requireStored(chat), ...splitWords(count)]),
   },
   {
     name: "redo",
     summary: "restore the turns of the last undo",
-    when: "idle",
+    availability: "idle",
     run: (chat) => chat.runCli(["sessions", "redo", requireStored(chat)]),
   },
   {
     name: "rollback",
     argument: "[TURNS|list]",
     summary: "undo what turns did to the project's files; needs checkpoints.enabled",
-    when: "idle",
+    availability: "idle",
     run: (chat, argument) =>
-      chat.runCli(["rollback", ...(argument === "list" ? ["--list"] : words(argument))]),
+      chat.runCli(["rollback", ...(argument === "list" ? ["--list"] : splitWords(argument))]),
   },
   {
     name: "branch",
     argument: "[MESSAGE]",
     summary: "continue in a copy of the session, up to a message of /history",
-    when: "idle",
+    availability: "idle",
     async run(chat, message) {
       const at = message === "" ? [] : ["--at", message];
       const lines = await chat.runCli(["sessions", "branch", requireStored(chat), ...at]);
@@ -225,7 +225,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "compress",
     argument: "[FOCUS]",
     summary: "summarise the older part of the session",
-    when: "idle",
+    availability: "idle",
     run(chat, focus) {
       const kept = focus === "" ? [] : ["--focus", focus];
       return chat.runCli(["sessions", "compact", requireStored(chat), ...kept]);
@@ -234,7 +234,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
   {
     name: "tree",
     summary: "the branches of the sessions",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.runCli(["sessions", "tree"]),
   },
 ];

@@ -7,7 +7,7 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
   {
     name: "retry",
     summary: "undo the last turn and send its message again",
-    when: "idle",
+    availability: "idle",
     async run(chat) {
       requireStored(chat);
       const text = await chat.undoLastTurn();
@@ -18,14 +18,14 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
   {
     name: "stop",
     summary: "stop the turn and what it runs; jobs keep running",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.stop(),
   },
   {
     name: "queue",
     argument: "[TEXT|list|clear|NUMBER]",
     summary: "send a message after this turn; list, clear or take back the queue",
-    when: "always",
+    availability: "always",
     complete: () => [
       { value: "list", summary: "the queued messages" },
       { value: "clear", summary: "forget them" },
@@ -53,7 +53,7 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
     name: "steer",
     argument: "TEXT",
     summary: "give the running turn a note",
-    when: "always",
+    availability: "always",
     run(chat, text) {
       if (text === "") throw wrongUse("/steer needs text.", "Type /steer use vitest, not jest");
       if (chat.state().turn === undefined) chat.print(["No turn runs, so the note is sent as a message."]);
@@ -63,14 +63,14 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
   {
     name: "editor",
     summary: "write the message in $VISUAL or $EDITOR",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.editDraft(),
   },
   {
     name: "busy",
     argument: "[queue|steer|interrupt]",
     summary: "what Enter does while a turn runs, in this chat",
-    when: "always",
+    availability: "always",
     complete: () => BUSY_MODES.map((value) => ({ value, summary: "" })),
     run(chat, word) {
       if (word === "")
@@ -84,7 +84,7 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
     name: "image",
     argument: "PATH",
     summary: "attach an image to the message",
-    when: "always",
+    availability: "always",
     run(chat, path) {
       if (path === "") throw wrongUse("/image needs a path.", "Type /image shot.png");
       return chat.attach(path);
@@ -93,7 +93,7 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
   {
     name: "paste",
     summary: "attach the image of the clipboard, or insert its text",
-    when: "always",
+    availability: "always",
     run: (chat) => chat.pasteClipboard(),
   },
 ];

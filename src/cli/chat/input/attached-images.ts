@@ -27,7 +27,7 @@ const MARK = /\[image \d+: [^\]]*\]/g;
 export function createAttachedImages(): AttachedImages {
   const images = new Map<string, ImagePart>();
   let count = 0;
-  const keep = (image: ImagePart, name: string): string => {
+  const addImage = (image: ImagePart, name: string): string => {
     const size = formatBytes(Math.round(image.data.length * BYTES_PER_CHAR));
     const mark = `[image ${++count}: ${quoteLine(name).replace(/[[\]]/g, "")} ${size}]`;
     images.set(mark, image);
@@ -38,18 +38,18 @@ export function createAttachedImages(): AttachedImages {
   return {
     async add(path, folder) {
       const image = await readImage(resolve(folder, path));
-      return "problem" in image ? undefined : keep(image, basename(path));
+      return "problem" in image ? undefined : addImage(image, basename(path));
     },
     async require(text, folder) {
       const path = unquotePath(text);
       const image = await readImage(resolve(folder, path));
       if ("problem" in image) throw refuse(path, image.problem);
-      return keep(image, basename(path));
+      return addImage(image, basename(path));
     },
     addBytes(bytes, name) {
       const image = parseImage(bytes);
       if ("problem" in image) throw refuse("The image of the clipboard", image.problem);
-      return keep(image, name);
+      return addImage(image, name);
     },
     restore(message) {
       const stored = message.parts.filter((part) => part.type === "image");

@@ -39,7 +39,7 @@ const FOLD = /\[paste #(\d+) (?:\+\d+ lines|\d+ chars)\]/g;
 const BACKSPACE = "\u007f";
 
 /** Members of the editor that its types hide; the version of the library is pinned. */
-interface Hidden {
+interface HiddenEditorMembers {
   readonly pastes: Map<number, string>;
   pasteCounter: number;
   isOnFirstVisualLine(): boolean;
@@ -68,7 +68,7 @@ export function createEditor({ rows }: { rows(): number }): ChatEditor {
     },
   });
   editor.focused = true;
-  const hidden = editor as unknown as Hidden;
+  const hidden = editor as unknown as HiddenEditorMembers;
 
   const line = (): string => editor.getLines()[editor.getCursor().line] ?? "";
   /** The fold that the caret is in or directly after. */

@@ -32,13 +32,13 @@ test("C21: messages of all chats are stored privately, without secrets, and are 
 test("C21: a line that was cut by a full disk is skipped, and two chats lose none of their messages", async () => {
   await using folder = await tempFolder();
   const path = folder.file("history.jsonl");
-  const place = { sessionId: "s", folder: "/" };
+  const origin = { sessionId: "s", folder: "/" };
   const [one, other] = [createHistoryStore(path, redactor), createHistoryStore(path, redactor)];
   await Promise.all(
     Array.from({ length: 10 }, (_, index) =>
-      (index % 2 === 0 ? one : other).add(`message ${index}`, place, signal),
+      (index % 2 === 0 ? one : other).add(`message ${index}`, origin, signal),
     ),
   );
   await appendFile(path, '{"text":"cut');
-  expect(await one.load(place)).toHaveLength(10);
+  expect(await one.load(origin)).toHaveLength(10);
 });

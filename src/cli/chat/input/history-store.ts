@@ -7,22 +7,22 @@ import type { Redactor } from "../../../lib/redact/redactor.ts";
 import type { HistoryEntry } from "./history.ts";
 
 /** Where a message was typed. */
-export interface HistoryPlace {
+export interface HistoryOrigin {
   readonly sessionId: string;
   readonly folder: string;
 }
 
 /** The messages of all chats of a profile, in a file that only its owner can read. */
 export interface HistoryStore {
-  /** The stored messages, newest first, each with its distance from a place. */
-  load(place: HistoryPlace): Promise<HistoryEntry[]>;
+  /** The stored messages, newest first, each with how far its origin is from the given one. */
+  load(origin: HistoryOrigin): Promise<HistoryEntry[]>;
   /** Stores a message, unless it contains a secret. */
-  add(text: string, place: HistoryPlace, signal: AbortSignal): Promise<void>;
+  add(text: string, origin: HistoryOrigin, signal: AbortSignal): Promise<void>;
 }
 
 /** When the file has twice as many entries, the older half is removed. */
 const MAX_ENTRIES = 2_000;
-/** Longer messages are not stored: they are pasted files, which nobody looks up in the history. */
+/** Longer messages are not stored: they are pasted files, which users do not search the history for. */
 const MAX_CHARS = 20_000;
 
 const storedEntry = z.object({ text: z.string(), session: z.string(), folder: z.string() });

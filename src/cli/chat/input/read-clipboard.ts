@@ -27,18 +27,18 @@ export async function readClipboard(variables: NodeJS.ProcessEnv): Promise<Clipb
     ["WAYLAND_DISPLAY", "DISPLAY"].some((name) => variables[name]) || process.platform === "darwin";
   if (!hasDesktop) return { problem: "There is no desktop here whose clipboard could be read: /image PATH." };
   for (const program of IMAGES) {
-    const image = await read(program);
+    const image = await readOutput(program);
     if (image !== undefined && image.length > 0) return { image };
   }
   for (const program of TEXTS) {
-    const text = await read(program);
+    const text = await readOutput(program);
     if (text !== undefined) return { text: text.toString("utf8") };
   }
   return { problem: "The clipboard is empty, or none of wl-paste, xclip and pngpaste is installed." };
 }
 
 /** The output of a program; undefined if it is missing or failed. */
-async function read([program, ...args]: Program): Promise<Buffer | undefined> {
+async function readOutput([program, ...args]: Program): Promise<Buffer | undefined> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] });
   const ended = once(child, "close").then(
     ([code]) => code === 0,

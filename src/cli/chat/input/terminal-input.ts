@@ -117,8 +117,8 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
 }
 
 /**
- * Whether the text of one read is a paste: it has a line break with text before and after it, which nobody types that fast, and
- * no control characters except Tab.
+ * Whether the text of one read is a paste: it has a line break with text before and after it, which no person types that fast,
+ * and no control characters except Tab.
  */
 function isUnmarkedPaste(text: string): boolean {
   return /[^\r\n][\r\n]+[^\r\n]/.test(text) && !/(?![\t\r\n])\p{Cc}/u.test(text);

@@ -7,7 +7,7 @@ const plain = createColors(false);
 
 function open(columns = 40, wraps = true) {
   return createMarkdownStream({
-    ...{ colours: plain, columns: () => columns, wraps: () => wraps },
+    ...{ colours: plain, columns: () => columns, wrapsProse: () => wraps },
     highlight: (line) => line,
   });
 }
@@ -99,7 +99,7 @@ test("C1, C3: whatever widths the window has while a paragraph arrives, each wor
       const stream = createMarkdownStream({
         colours: plain,
         columns: () => width,
-        wraps: () => true,
+        wrapsProse: () => true,
         highlight: (line) => line,
       });
       const lines: string[] = [];

@@ -20,7 +20,7 @@ export interface MarkdownOptions {
   /** The current width of the terminal. */
   columns(): number;
   /** Whether the chat wraps prose between words; otherwise the terminal does. */
-  wraps(): boolean;
+  wrapsProse(): boolean;
   /** Colours one line of code; returns it unchanged for an unknown language. */
   highlight(line: string, language: string): string;
 }
@@ -33,7 +33,7 @@ type Fence = { readonly mark: string; readonly language: string };
 export function createMarkdownStream({
   colours,
   columns,
-  wraps,
+  wrapsProse,
   highlight,
 }: MarkdownOptions): MarkdownStream {
   let unfinished = ""; // the last source line, until its line end arrives
@@ -43,7 +43,7 @@ export function createMarkdownStream({
   let isAfterBlank = true;
 
   const proseWidth = (): number =>
-    wraps() ? Math.min(columns() - 1, MAX_PROSE_COLUMNS) : Number.POSITIVE_INFINITY;
+    wrapsProse() ? Math.min(columns() - 1, MAX_PROSE_COLUMNS) : Number.POSITIVE_INFINITY;
   const render = (line: string, skipped: number): WrappedRow[] => {
     const { first, rest, text, style } = readLine(line);
     const spans = inlineSpans(text, colours).map((span) =>

@@ -30,7 +30,7 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
         return [`notice: ${entry.parts.join(", ")}`];
       case "user":
         return [
-          ...say(entry.how === "steer" ? "you, to the running turn" : "you", entry.text),
+          ...labelLines(entry.how === "steer" ? "you, to the running turn" : "you", entry.text),
           ...(entry.addedLines ? [`notice: ${describeAdded(entry.addedLines)}`] : []),
         ];
       case "text":
@@ -40,7 +40,7 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
       case "reasoning": {
         const lines = (reasoning + entry.text).split("\n");
         reasoning = lines.pop() ?? "";
-        return lines.flatMap((line) => say("reasoning", line));
+        return lines.flatMap((line) => labelLines("reasoning", line));
       }
       case "call":
         return endOfCall(entry.call, display.detail);
@@ -63,7 +63,7 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
   }
   return {
     print(entry) {
-      const rest = entry.kind !== "reasoning" && reasoning !== "" ? say("reasoning", reasoning) : [];
+      const rest = entry.kind !== "reasoning" && reasoning !== "" ? labelLines("reasoning", reasoning) : [];
       if (entry.kind !== "reasoning") reasoning = "";
       return [...rest, ...print(entry)].map(escapeControls);
     },
@@ -80,7 +80,7 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
           .filter((text) => !before.steers.includes(text))
           .map((text) => `steer: ${quoteLine(text)}`),
         ...(after.mode === before.mode ? [] : [`notice: mode ${after.mode}`]),
-        ...(waits(after) && !waits(before)
+        ...(isQueueWaiting(after) && !isQueueWaiting(before)
           ? [
               `notice: ${countMessages(after.queue.length)} not sent; Enter on the empty line sends the oldest`,
             ]
@@ -92,7 +92,7 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
 }
 
 /** Whether the queue waits for the user to send it. */
-function waits({ queue, isQueueHeld, turn }: ChatState): boolean {
+function isQueueWaiting({ queue, isQueueHeld, turn }: ChatState): boolean {
   return queue.length > 0 && isQueueHeld && turn === undefined;
 }
 
@@ -100,7 +100,7 @@ function countMessages(count: number): string {
   return count === 1 ? "1 queued message was" : `${count} queued messages were`;
 }
 
-function say(word: string, text: string): string[] {
+function labelLines(word: string, text: string): string[] {
   return text
     .split("\n")
     .filter((line) => line.trim() !== "")
@@ -125,15 +125,15 @@ function endOfCall(call: EndedCall, detail: DisplayState["detail"]): string[] {
   ];
 }
 
-function question({ approval, number, place }: Extract<Entry, { kind: "question" }>): string[] {
+function question({ approval, number, environment }: Extract<Entry, { kind: "question" }>): string[] {
   const { kind, tool, summary, reason, details } = approval;
   const isApproval = kind === "approval";
   const choices = isApproval ? approvalChoices(details) : numberChoices(details);
   return [
     isApproval
-      ? `question: call ${number} ${tool} wants to run, in ${quoteLine(place)}, asks because: ${quoteLine(reason)}`
+      ? `question: call ${number} ${tool} wants to run, in ${quoteLine(environment)}, asks because: ${quoteLine(reason)}`
       : `question: ${quoteLine(summary)}`,
-    ...(isApproval ? say("question", details.whole ?? summary) : []),
+    ...(isApproval ? labelLines("question", details.whole ?? summary) : []),
     ...choices.map((choice) => `question: ${quoteLine(choice)}`),
     isApproval
       ? "question: type a number and Enter. Escape or silence means no."

@@ -61,7 +61,7 @@ export function openPlainWindow(
     const draft = line.text();
     const lines = pending.join("\r\n");
     pending = [];
-    stdout.write(`${draft === "" ? "" : "\r\n"}${lines}\r\n${shown(draft)}`);
+    stdout.write(`${draft === "" ? "" : "\r\n"}${lines}\r\n${displayedDraft(draft)}`);
   }
   function print(lines: readonly string[]): void {
     pending.push(...lines);
@@ -160,7 +160,7 @@ export function openPlainWindow(
     draft: line.text,
     setDraft(text) {
       line.set(text);
-      echo(shown(text));
+      echo(displayedDraft(text));
     },
     clearDraft() {
       line.set("");
@@ -202,6 +202,6 @@ export function openPlainWindow(
 }
 
 /** A draft as the terminal shows it. */
-function shown(draft: string): string {
+function displayedDraft(draft: string): string {
   return draft === "" ? "" : `you: ${draft.replaceAll("\n", "\r\n")}`;
 }

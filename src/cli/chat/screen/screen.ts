@@ -52,7 +52,7 @@ export function createScreen({ write, size, rewraps, drawn: initial = NOTHING }:
   }
 
   function moveToCaret({ rows, caret }: LiveArea): string {
-    return `${up(rows.length - 1 - caret.row)}\r${right(caret.column)}`;
+    return `${cursorUp(rows.length - 1 - caret.row)}\r${cursorRight(caret.column)}`;
   }
 
   function redraw(lines: readonly string[], live: LiveArea, toTop: string): void {
@@ -71,12 +71,14 @@ export function createScreen({ write, size, rewraps, drawn: initial = NOTHING }:
     let at = drawn.caret.row;
     for (const [index, row] of live.rows.entries()) {
       if (row === drawn.rows[index]) continue;
-      text += `${move(index - at)}\r${row}${ERASE_RIGHT}`;
+      text += `${moveCursor(index - at)}\r${row}${ERASE_RIGHT}`;
       at = index;
     }
     const isMoved = live.caret.row !== drawn.caret.row || live.caret.column !== drawn.caret.column;
     if (text === "" && !isMoved) return;
-    write(`${HIDE_CURSOR}${text}${move(live.caret.row - at)}\r${right(live.caret.column)}${SHOW_CURSOR}`);
+    write(
+      `${HIDE_CURSOR}${text}${moveCursor(live.caret.row - at)}\r${cursorRight(live.caret.column)}${SHOW_CURSOR}`,
+    );
     drawn = live;
   }
 
@@ -84,7 +86,7 @@ export function createScreen({ write, size, rewraps, drawn: initial = NOTHING }:
     show(lines, wanted) {
       const live = cutRows(wanted);
       if (lines.length === 0 && live.rows.length === drawn.rows.length) redrawChanged(live);
-      else redraw(lines, live, `\r${up(drawn.caret.row)}`);
+      else redraw(lines, live, `\r${cursorUp(drawn.caret.row)}`);
     },
     resize(lines, wanted) {
       const { columns } = size();
@@ -92,10 +94,10 @@ export function createScreen({ write, size, rewraps, drawn: initial = NOTHING }:
         rewraps ? Math.max(1, Math.ceil(styledWidth(row) / columns)) : 1;
       const before = drawn.rows.slice(0, drawn.caret.row).reduce((sum, row) => sum + rowsOf(row), 0);
       const within = rewraps ? Math.floor(drawn.caret.column / columns) : 0;
-      redraw(lines, cutRows(wanted), `\r${up(before + within)}${ERASE_BELOW}`);
+      redraw(lines, cutRows(wanted), `\r${cursorUp(before + within)}${ERASE_BELOW}`);
     },
     clear() {
-      write(`\r${up(drawn.caret.row)}${ERASE_BELOW}`);
+      write(`\r${cursorUp(drawn.caret.row)}${ERASE_BELOW}`);
       drawn = NOTHING;
     },
   };
@@ -107,14 +109,14 @@ function fills(line: string, columns: number): boolean {
   return width > 0 && width % columns === 0;
 }
 
-function up(rows: number): string {
+function cursorUp(rows: number): string {
   return rows > 0 ? `\u001b[${rows}A` : "";
 }
 
-function right(columns: number): string {
+function cursorRight(columns: number): string {
   return columns > 0 ? `\u001b[${columns}C` : "";
 }
 
-function move(rows: number): string {
-  return rows > 0 ? `\u001b[${rows}B` : up(-rows);
+function moveCursor(rows: number): string {
+  return rows > 0 ? `\u001b[${rows}B` : cursorUp(-rows);
 }

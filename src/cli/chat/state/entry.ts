@@ -21,7 +21,7 @@ export type Entry =
       readonly approval: Approval;
       readonly number: number;
       /** Where the call would run. */
-      readonly place: string;
+      readonly environment: string;
     }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "notice"; readonly text: string }

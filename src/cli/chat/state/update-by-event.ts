@@ -65,7 +65,7 @@ export function updateByEvent(state: ChatState, event: AgentEvent, now: number):
       const number = known?.number ?? state.lastCall + 1;
       const question = { approval: event.approval, number, askedAt: now, wasTooEarly: false };
       return result({ ...active("calling"), questions: [...state.questions, question] }, [
-        { kind: "question", approval: event.approval, number, place: placeOf(state) },
+        { kind: "question", approval: event.approval, number, environment: environmentOf(state) },
       ]);
     }
     case "approval-answered": {
@@ -169,7 +169,7 @@ function endCall(state: ChatState, event: AgentEventOf<"tool-end">, now: number)
   );
 }
 
-function placeOf({ facts }: ChatState): string {
+function environmentOf({ facts }: ChatState): string {
   return facts === undefined || facts.environment === "local" ? (facts?.folder ?? "") : facts.environment;
 }
 

@@ -12,11 +12,11 @@ import type { Entry } from "./entry.ts";
 import { parseCommand } from "./parse-command.ts";
 
 /** The initial counters of a session. */
-type SoFar = Pick<ChatState, "lastCall" | "contextUsed" | "costUsd">;
+type SessionCounters = Pick<ChatState, "lastCall" | "contextUsed" | "costUsd">;
 
 /** The inputs of a chat, apart from the events of the agent. */
 export type ChatInput =
-  | ({ readonly type: "opened"; readonly facts: ChatFacts; readonly mode: ChatMode } & SoFar)
+  | ({ readonly type: "opened"; readonly facts: ChatFacts; readonly mode: ChatMode } & SessionCounters)
   | { readonly type: "mode"; readonly mode: ChatMode }
   | { readonly type: "busy-mode"; readonly mode: BusyMode }
   | { readonly type: "submit"; readonly text: string; readonly startedTypingAt: number }
@@ -49,7 +49,7 @@ const TOO_EARLY_MS = 1_000;
 export function update(state: ChatState, input: ChatInput, now: number): Update {
   switch (input.type) {
     case "opened":
-      return result({ ...state, ...opened(state, input) }, greet(input.facts), sendWaiting(state));
+      return result({ ...state, ...onOpened(state, input) }, greet(input.facts), sendWaiting(state));
     case "mode":
       return result({ ...state, mode: input.mode });
     case "busy-mode":
@@ -109,7 +109,7 @@ export function result(
 const EMPTY = { jobs: 0, steers: [], questions: [], cutOff: [] } as const;
 
 /** The changes when a session is opened. Another session starts with its own counters; queued messages are kept. */
-function opened(
+function onOpened(
   state: ChatState,
   { facts, mode, lastCall, contextUsed, costUsd }: Extract<ChatInput, { type: "opened" }>,
 ): Partial<ChatState> {

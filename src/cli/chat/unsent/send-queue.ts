@@ -5,7 +5,7 @@ export interface SendQueue {
   /** The messages that are not stored yet, oldest first. */
   waiting(): readonly string[];
   /** Resolves when the turns of all messages have ended. */
-  idle(): Promise<void>;
+  waitUntilIdle(): Promise<void>;
 }
 
 export interface SendQueueParts {
@@ -42,6 +42,6 @@ export function createSendQueue({ run, giveBack, onFailure }: SendQueueParts): S
       turns = turns.then(() => sendNow(text));
     },
     waiting: () => waiting,
-    idle: () => turns,
+    waitUntilIdle: () => turns,
   };
 }

@@ -84,16 +84,16 @@ export function createUnsentStore(folder: string, identity: ProcessIdentity): Un
         join(folder, "lock"),
         async () => {
           const paths = (await list(owner)).map((name) => join(folder, name));
-          const abandoned: { readonly path: string; readonly file: UnsentFile }[] = [];
+          const abandonedFiles: { readonly path: string; readonly file: UnsentFile }[] = [];
           for (const path of paths) {
             const file = parseFile(await readTextFile(path));
-            if (file !== undefined && (await isAbandoned(file, signal))) abandoned.push({ path, file });
+            if (file !== undefined && (await isAbandoned(file, signal))) abandonedFiles.push({ path, file });
           }
-          if (abandoned.length === 0) return undefined;
-          const taken = merge(abandoned.map(({ file }) => file));
+          if (abandonedFiles.length === 0) return undefined;
+          const taken = merge(abandonedFiles.map(({ file }) => file));
           // Written before the old files are removed, so that a crash in between loses nothing.
           await write(owner, taken);
-          for (const { path } of abandoned) await rm(path, { force: true });
+          for (const { path } of abandonedFiles) await rm(path, { force: true });
           return taken;
         },
         signal,

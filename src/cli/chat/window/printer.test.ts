@@ -45,7 +45,7 @@ function question(more: Partial<Approval>): Entry {
     holder: undefined,
     ...more,
   };
-  return { kind: "question", approval, number: 7, place: "docker" };
+  return { kind: "question", approval, number: 7, environment: "docker" };
 }
 
 const EVERYTHING: readonly Entry[] = [

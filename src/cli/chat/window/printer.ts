@@ -44,7 +44,7 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
     colours,
     columns,
     highlight,
-    wraps: () => display.wrap === "words",
+    wrapsProse: () => display.wrap === "words",
   });
   let reasoning = "";
   const raw = createRawStream(columns);
@@ -161,7 +161,7 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
     ];
   }
 
-  function printQuestion({ approval, number, place }: Extract<Entry, { kind: "question" }>): string[] {
+  function printQuestion({ approval, number, environment }: Extract<Entry, { kind: "question" }>): string[] {
     const { kind, tool, summary, reason, details } = approval;
     const mark = (line: string): string => line.replace(/^\?/, colours.yellow("?"));
     if (kind === "clarification")
@@ -169,7 +169,7 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
         .split("\n")
         .flatMap((line, index) => wrap(index === 0 ? `? ${line}` : `  ${line}`))
         .map(mark);
-    const head = `? ${number} ${tool} wants to run, in ${quoteLine(place)} · asks because: ${quoteLine(reason)}`;
+    const head = `? ${number} ${tool} wants to run, in ${quoteLine(environment)} · asks because: ${quoteLine(reason)}`;
     const rows = escapeControls(details.whole ?? summary)
       .replaceAll("\t", "    ")
       .split("\n")

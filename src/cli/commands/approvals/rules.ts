@@ -35,7 +35,7 @@ export async function listRules(
     knownTools: TOOL_NAMES,
     report: reporter.onNotice,
   });
-  const own = (await source.rules()).map(({ layer, effect, text }) => ({
+  const sessionRules = (await source.rules()).map(({ layer, effect, text }) => ({
     layer,
     effect,
     rule: text,
@@ -45,7 +45,7 @@ export async function listRules(
     ...{ layer: "built-in", effect: "ask", rule: `class:${name}`, meaning },
   }));
   const rules = [
-    ...own.toSorted((a, b) => RULE_LAYERS.indexOf(a.layer) - RULE_LAYERS.indexOf(b.layer)),
+    ...sessionRules.toSorted((a, b) => RULE_LAYERS.indexOf(a.layer) - RULE_LAYERS.indexOf(b.layer)),
     ...builtIn,
   ];
   if (json) return terminal.printJson(rules);

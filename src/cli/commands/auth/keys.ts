@@ -2,6 +2,7 @@ import {
   type ListedKey,
   listKeys,
   openAppKeyStates,
+  requireFreeVariable,
   requireKeyVariables,
   testProviderKey,
 } from "../../../app/provider-keys.ts";
@@ -9,7 +10,7 @@ import { addSecret, writeSecret } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { formatTime } from "../../../lib/time/format-time.ts";
 import { isCooling } from "../../../providers/pool/choose-key.ts";
-import { fingerprintOf, MAX_KEYS, numberedVariable, parseKey } from "../../../providers/pool/pool-key.ts";
+import { fingerprintOf, parseKey } from "../../../providers/pool/pool-key.ts";
 import { PROVIDER_ALIASES } from "../../../providers/routes/profiles.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { requireYes } from "../../terminal/require-yes.ts";
@@ -62,17 +63,6 @@ export async function addKey(
   const reference = `${provider}#${numberOf(variable, variables[0])}`;
   if (json) return terminal.printJson({ key: reference, provider, variable, tested: test });
   terminal.note(`Stored ${variable} in ${profile.envPath}${test ? "; the provider accepts it" : ""}.`);
-}
-
-/** The first of a provider's numbered variables that is not set. Throws if all are set. */
-export function requireFreeVariable(name: string, isSet: (name: string) => boolean): string {
-  for (let number = 1; number <= MAX_KEYS; number++) {
-    const candidate = numberedVariable(name, number);
-    if (!isSet(candidate)) return candidate;
-  }
-  throw new AppError("key-exists", `All ${MAX_KEYS} variables from ${name} on are in use.`, {
-    hint: "Remove a key first: `hermes auth remove`.",
-  });
 }
 
 function numberOf(variable: string, name: string): string {

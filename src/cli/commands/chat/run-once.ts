@@ -16,6 +16,7 @@ import type { ReasoningEffort } from "../../../providers/provider.ts";
 import { addUsage } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
+import { profileFlag } from "../../profile-flag.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -89,7 +90,7 @@ export async function runOnce(
   await using folder = options.session === false ? await openTemporaryFolder(signal) : undefined;
   const policy = createPolicyState(app, options);
   const surface = surfaceOf(options, app, terminal);
-  if (surface.whenAsked === "deny" && app.resolved.config.approvals.single_query_mode === "ask")
+  if (surface.whenApprovalNeeded === "deny" && app.resolved.config.approvals.single_query_mode === "ask")
     reporter.onNotice(
       "questions of a --no-session run cannot be answered, so calls that need approval are denied.",
     );
@@ -131,10 +132,14 @@ export async function runOnce(
     signal,
   );
   const limits = turnLimits(app, options);
-  const say = async (message: UserMessage, within: TurnLimits): Promise<AgentEventOf<"turn-end">> => {
+  const sendMessage = async (message: UserMessage, within: TurnLimits): Promise<AgentEventOf<"turn-end">> => {
     let hasOnlyReasoning = false;
-    for await (const raw of conversation.say(message, within, stopping)) {
-      const event = withNextCommand(raw, conversation.sessionId, options);
+    for await (const raw of conversation.runTurn(message, within, stopping)) {
+      const event = withNextCommand(
+        raw,
+        `${profileFlag(context.flags.profile)}-r ${conversation.sessionId}`,
+        options,
+      );
       eventLog.add(event);
       view.show(event);
       prompt.show(event);
@@ -149,14 +154,14 @@ export async function runOnce(
     return messageOf(text, added, schema, options);
   };
   const first = task === undefined ? await conversation.undoLastTurn(signal) : await compose(task);
-  let result = await runUntilMatch(say, first, limits, schema, startedAt);
+  let result = await runUntilMatch(sendMessage, first, limits, schema, startedAt);
   const answer =
     options.plan && result.outcome === "completed" && (await askForPlan(context, result, sessionId));
   if (answer) {
     policy.isPlanning = false;
     policy.isYolo ||= answer === "unasked";
     const left = remainingLimits(limits, result.end, 0);
-    result = await runUntilMatch(say, userMessage(CARRY_OUT), left, schema, startedAt);
+    result = await runUntilMatch(sendMessage, userMessage(CARRY_OUT), left, schema, startedAt);
   }
   if (options.usageFile !== undefined) {
     const usage = { ...describeRun(run, result.outcome), ...usageFields(result.end) };
@@ -178,13 +183,14 @@ export async function runOnce(
  * carries it out.
  */
 async function askForPlan(
-  { terminal, signal }: CommandContext,
+  { terminal, flags, signal }: CommandContext,
   { text }: RunResult,
   sessionId: string | undefined,
 ): Promise<"asked" | "unasked" | undefined> {
   if (text === "" || sessionId === undefined) return undefined;
   if (!terminal.interactive) {
-    terminal.note(`hermes: To carry out the plan: hermes -r ${sessionId} -z "${CARRY_OUT}"`);
+    const command = `hermes ${profileFlag(flags.profile)}-r ${sessionId} -z "${CARRY_OUT}"`;
+    terminal.note(`hermes: To carry out the plan: ${command}`);
     return undefined;
   }
   await terminal.discardTyped(signal);
@@ -195,9 +201,9 @@ async function askForPlan(
 }
 
 /** Adds the command that resumes a stopped turn as a hint, because a single run takes no further input. */
-function withNextCommand(event: AgentEvent, sessionId: string, { session }: RunOptions): AgentEvent {
+function withNextCommand(event: AgentEvent, flags: string, { session }: RunOptions): AgentEvent {
   if (event.type !== "turn-end" || event.outcome !== "stopped") return event;
-  const hint = session === false ? "Run it again." : `Resume it with: hermes -r ${sessionId} -z "continue"`;
+  const hint = session === false ? "Run it again." : `Resume it with: hermes ${flags} -z "continue"`;
   return { ...event, hint };
 }
 
@@ -312,7 +318,7 @@ export const SURFACE = {
   takesNotes: false,
   haltsLoops: true,
   showsText: false,
-  whenAsked: "deny",
+  whenApprovalNeeded: "deny",
   titledBy: "message",
 } as const;
 
@@ -323,23 +329,26 @@ function surfaceOf(options: RunOptions, { resolved }: App, terminal: Terminal) {
   const { appendSystemPrompt, toolsets, session } = options;
   // A temporary folder holds no other sessions to search.
   const without = session === false ? ["session_search"] : [];
-  const wanted = (toolsets ?? KNOWN_TOOLSETS).filter((name) => !without.includes(name));
+  const offeredToolsets = (toolsets ?? KNOWN_TOOLSETS).filter((name) => !without.includes(name));
   const isWatched = formatOf(options) === "watch";
-  const whenAsked =
-    isWatched && terminal.interactive ? "ask" : whenUnwatched(options, resolved.config.approvals);
-  const instructions = [whenAsked === "ask" ? ASKING_INSTRUCTIONS : SURFACE.instructions, appendSystemPrompt];
+  const whenApprovalNeeded =
+    isWatched && terminal.interactive ? "ask" : unattendedPolicy(options, resolved.config.approvals);
+  const instructions = [
+    whenApprovalNeeded === "ask" ? ASKING_INSTRUCTIONS : SURFACE.instructions,
+    appendSystemPrompt,
+  ];
   return {
     ...SURFACE,
     instructions: instructions.filter((text) => text !== undefined).join("\n\n"),
-    toolsets: wanted,
+    toolsets: offeredToolsets,
     showsText: isWatched,
     haltsLoops: !isWatched,
-    whenAsked,
+    whenApprovalNeeded,
   } as const;
 }
 
-/** What to do with questions if nobody watches. Questions of an unsaved session cannot be answered from other processes. */
-function whenUnwatched(
+/** What to do with questions in an unattended run. Those of an unsaved session cannot be answered from other processes. */
+function unattendedPolicy(
   { session }: RunOptions,
   { single_query_mode: mode }: App["resolved"]["config"]["approvals"],
 ): "deny" | "approve" | "ask" {

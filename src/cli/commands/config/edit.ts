@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { type ConfigKey, configKeys, findKey, requireKey } from "../../../config/config-keys.ts";
+import { problemsOfText } from "../../../config/editing/settings-text.ts";
 import { writeSecret, writeSetting } from "../../../config/files/write-setting.ts";
 import { parseYamlFile } from "../../../config/files/yaml-file.ts";
 import { requireNoBadValues } from "../../../config/load-config.ts";
-import { resolveConfig } from "../../../config/resolve-config.ts";
 import type { ResolvedConfig } from "../../../config/resolved-config.ts";
 import { loadSections, schemaAt } from "../../../config/schema.ts";
-import { formatProblem, type Problem, unknownName } from "../../../config/setting-problem.ts";
+import { formatProblem, type Problem, unknownNameProblem } from "../../../config/setting-problem.ts";
 import { parseSettingText } from "../../../config/setting-text.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
@@ -133,7 +133,7 @@ export async function editConfig(context: CommandContext): Promise<void> {
   for (;;) {
     await runEditor(draft, context);
     const after = (await readTextFile(draft)) ?? "";
-    const problems = await fileProblemsOf(draft, after);
+    const problems = await problemsOfText(draft, after);
     if (problems.length === 0) {
       if (((await readTextFile(path)) ?? "") !== before)
         throw new AppError(
@@ -215,11 +215,6 @@ function valueAt(container: unknown, words: readonly string[]): unknown {
   return words.reduce((value, word) => (value as Record<string, unknown>)[word], container);
 }
 
-async function fileProblemsOf(path: string, text: string): Promise<readonly Problem[]> {
-  const file = { path, yaml: parseYamlFile(text) };
-  return (await resolveConfig(configKeys(), { flags: new Map(), environments: [], file })).problems;
-}
-
 /** Finds variables with a name similar to one of ours, because a typo would otherwise be ignored silently. */
 function misspelledVariables(variables: CommandContext["variables"]): Problem[] {
   const names = configKeys().flatMap((key) => key.env);
@@ -229,6 +224,6 @@ function misspelledVariables(variables: CommandContext["variables"]): Problem[] 
     .flatMap((name) => {
       const near = findClosest(name, names);
       if (near === undefined) return [];
-      return [unknownName(undefined, name, "no setting reads this variable", `Did you mean ${near}?`)];
+      return [unknownNameProblem(undefined, name, "no setting reads this variable", `Did you mean ${near}?`)];
     });
 }

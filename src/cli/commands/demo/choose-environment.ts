@@ -60,12 +60,12 @@ async function goLocal(demo: Demo, why: string, settings: object = {}): Promise<
   return `on this machine, in a temporary folder (${why})`;
 }
 
-type Found =
+type FoundSandbox =
   | { readonly image: string; readonly binary: string; readonly program: string }
   | { readonly why: string };
 
 /** Finds a responding engine and an image that it already has; nothing is pulled. */
-async function findSandbox(context: CommandContext, timeoutMs: number): Promise<Found> {
+async function findSandbox(context: CommandContext, timeoutMs: number): Promise<FoundSandbox> {
   const { variables, signal } = context;
   const wanted = await wantedSandbox(context);
   const { binary } = wanted;

@@ -23,7 +23,7 @@ export async function manageHooks(
   const app = await startApp(context);
   using records = await openGatewayRecords(app, signal);
   const folder = join(app.profile.home, "hooks");
-  const all = (await listHookFolders(folder)).map((hook) => {
+  const allHooks = (await listHookFolders(folder)).map((hook) => {
     const known = records.hooks.hashOf(hook.name);
     const state =
       "problem" in hook.manifest
@@ -35,7 +35,7 @@ export async function manageHooks(
             : "changed";
     return { ...hook, state };
   });
-  const shown = name === undefined ? all : all.filter((hook) => hook.name === name);
+  const shown = name === undefined ? allHooks : allHooks.filter((hook) => hook.name === name);
   if (name !== undefined && shown.length === 0 && !distrust)
     throw new AppError("hook-unknown", `There is no hook ${name} in ${folder}.`);
   if (trust || distrust) {

@@ -22,7 +22,7 @@ export async function runInForeground(
   // A background gateway has no terminal, so only the log can show why it ended.
   const onBug = (error: unknown): void => log.error("the gateway met a bug and ends", { error });
   process.on("uncaughtExceptionMonitor", onBug);
-  const say = (text: string): void => {
+  const printInForeground = (text: string): void => {
     if (!background) terminal.note(text);
   };
   const onReady = ({ platforms, services: ownServices, api }: GatewayReady): void => {
@@ -31,23 +31,25 @@ export async function runInForeground(
     const key = `its key is API_SERVER_KEY in ${app.profile.envPath}${api?.isKeyNew ? ", generated now" : ""}`;
     const names = platforms.map(({ label }) => label);
     if (names.length > 0) {
-      say(`The gateway runs with ${[...names, ...services].join(", ")}; press Ctrl-C to stop it.`);
-      if (api?.isKeyNew) say(`The API needs a key: ${key}.`);
+      printInForeground(
+        `The gateway runs with ${[...names, ...services].join(", ")}; press Ctrl-C to stop it.`,
+      );
+      if (api?.isKeyNew) printInForeground(`The API needs a key: ${key}.`);
       return;
     }
     const hint = listReadiness(app.resolved.config.platforms)
-      .filter(({ name }) => PLATFORMS[name].asks.length > 0)
+      .filter(({ name }) => PLATFORMS[name].promptedSettings.length > 0)
       .map(({ label }) => label);
-    say(
+    printInForeground(
       `The gateway runs without a messaging platform${services.length > 0 ? `, and with ${services.join(", ")}` : ""}.`,
     );
-    say(`Connect a platform: \`hermes gateway setup\` (${hint.join(", ")}).`);
-    say(
+    printInForeground(`Connect a platform: \`hermes gateway setup\` (${hint.join(", ")}).`);
+    printInForeground(
       api === undefined
         ? "Serve the API: set api_server.enabled, and api_server.port if the port is taken."
         : `Use the API from any client of OpenAI: ${key}.`,
     );
-    say(
+    printInForeground(
       "Create a task: `hermes kanban create TITLE --assignee PROFILE`. Show its state: `hermes gateway status`. Ctrl-C stops it.",
     );
   };

@@ -69,7 +69,7 @@ async function choosePlatform(
   given: string | undefined,
 ): Promise<PlatformName> {
   const offered = listReadiness(app.resolved.config.platforms).filter(
-    ({ name }) => PLATFORMS[name].asks.length > 0,
+    ({ name }) => PLATFORMS[name].promptedSettings.length > 0,
   );
   const named = offered.find(({ name }) => name === given?.toLowerCase());
   if (named !== undefined) return named.name;
@@ -85,8 +85,8 @@ async function choosePlatform(
 
 async function askValues(context: CommandContext, name: PlatformName, before: Values): Promise<Values> {
   let values = before;
-  for (const key of PLATFORMS[name].asks) {
-    const isNeeded = PLATFORMS[name].needs.some((need) => need === key);
+  for (const key of PLATFORMS[name].promptedSettings) {
+    const isNeeded = PLATFORMS[name].requiredSettings.some((need) => need === key);
     values = { ...values, [key]: await askValue(context, settingOf(name, key), values[key], isNeeded) };
   }
   return values;

@@ -72,7 +72,7 @@ export async function showStatus(context: CommandContext, { json = false }: Json
 function describeWanted({ desired, changedAt }: GatewayRecord, isRunning: boolean): string {
   if (isRunning || desired === "stopped") return desired;
   const how = "start it with `hermes gateway start`, or here with `hermes gateway run`";
-  return changedAt === 0 ? `nobody has started it yet; ${how}` : `running, but it has ended; ${how}`;
+  return changedAt === 0 ? `it has not been started yet; ${how}` : `running, but it has ended; ${how}`;
 }
 
 /** How the last gateway ended; a killed one left no reason. */

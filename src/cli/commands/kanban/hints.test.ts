@@ -15,7 +15,12 @@ test("a refusal comes with a hint", async () => {
     [["link", "1", "1"], /cannot wait for itself\. Name two tasks/],
     [["block", "3", "why"], /^#3 is done; "block" .* Reopen it first: `hermes kanban reopen 3`\.$/],
     [["complete", "2"], /^#2 is todo; "complete" .* `hermes kanban why 2` explains what it waits for\.$/],
-    [["search", " ", ""], /^Nothing to search for was given\. /],
+    [["search", " ", ""], /^Nothing to search for was given\. See `hermes kanban search --help`\.$/],
+    [["purge", "1"], /only archived tasks can be purged\. Archive it first: `hermes kanban archive 1`\.$/],
+    [
+      ["edit", "3", "--title", "new"],
+      /^#3 is done; its title .* Reopen it first: `hermes kanban reopen 3`\.$/,
+    ],
     [["attach", "1", "https://example.com/a.png"], /is a URL, not a file\. Download the file first/],
     [
       ["create", "x", "--workspace", "worktree"],

@@ -1,10 +1,10 @@
 import type { App } from "../../../app/app.ts";
 import { type AppBoard, findBoards, openAppBoard } from "../../../app/board.ts";
+import { findTaskId } from "../../../board/find-task-id.ts";
 import type { TaskDetails } from "../../../board/operations/views/load-task-details.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { findClosest } from "../../../lib/text/did-you-mean.ts";
 import type { CommandContext } from "../../context.ts";
-import { escapeControls } from "../../terminal/escape-controls.ts";
 
 /** The context of a kanban command and the board named by `--board`. */
 export interface KanbanContext {
@@ -69,7 +69,9 @@ export async function withTasks<Result>(
   action: (...ids: string[]) => Promise<Result>,
 ): Promise<Result> {
   const { store, signal } = open;
-  const ids = await Promise.all(texts.map((text) => resolveId(open, text)));
+  const ids = await Promise.all(
+    texts.map(async (text) => (await findTaskId(store, text, signal)) ?? text), // the store refuses unknown text
+  );
   try {
     return await action(...ids);
   } catch (error) {
@@ -112,20 +114,6 @@ async function withNumbers({ store, signal }: OpenBoardContext, error: unknown):
       "#",
     );
   return new AppError(code, withNumber(message), { hint: withNumber(hint), cause });
-}
-
-const WHOLE = /^t_[0-9a-f]{12}$/;
-
-/** Resolves a number or id prefix to a task id. Unknown text is returned unchanged, and the store refuses it. */
-async function resolveId({ store, signal }: OpenBoardContext, text: string): Promise<string> {
-  if (WHOLE.test(text)) return text;
-  const [found, ...others] = await store.findTasks(text, signal);
-  if (found === undefined) return text;
-  if (others.length === 0) return found.id;
-  const candidates = [found, ...others].map(({ id, status, title }) => `  ${id}  ${status}  ${title}`);
-  throw new AppError("task-ambiguous", `Several task ids start with ${text}.`, {
-    hint: `Give more digits of the id:\n${escapeControls(candidates.join("\n"))}`,
-  });
 }
 
 function nearTask(wanted: string, known: readonly string[]): string | undefined {

@@ -1,10 +1,10 @@
+import { requireKnown } from "../../../app/default-model.ts";
 import { addToSetting, removeFromSetting } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { chooseProvider } from "../../../providers/routes/choose-provider.ts";
 import { resolveRoute } from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { openCatalogue } from "./model-context.ts";
-import { requireKnown } from "./set.ts";
 
 const SETTING = ["model", "favourites"];
 

@@ -42,7 +42,7 @@ export function build(context: CommandContext): Command {
   );
   add("show", "Show a profile (default: the active one).", ["hermes profile show work --json"])
     .argument("[name]")
-    .action((name, options) => show(context, name, options));
+    .action((name, options) => showProfile(context, name, options));
   add("create", "Create an empty profile, or copy another one.", [
     "hermes profile create work",
     "hermes profile create work-2 --clone-from work --description 'reviews code'",
@@ -107,7 +107,11 @@ async function list(context: CommandContext, { json }: JsonOption): Promise<void
   context.terminal.print(renderTable(["  NAME", "MODEL", "BACKEND", "DESCRIPTION"], cells, context.terminal));
 }
 
-async function show(context: CommandContext, name: string | undefined, { json }: JsonOption): Promise<void> {
+async function showProfile(
+  context: CommandContext,
+  name: string | undefined,
+  { json }: JsonOption,
+): Promise<void> {
   const { terminal } = context;
   const profile =
     name === undefined ? await resolveProfile(context.choice) : await requireProfile(rootFor(context), name);

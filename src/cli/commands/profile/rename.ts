@@ -1,4 +1,9 @@
-import { findRootBoards, findSettingsNaming, type RootBoards } from "../../../app/profile-references.ts";
+import { describeFailure, requireIdle, requireNoFailedBoards } from "../../../app/profiles/idle-boards.ts";
+import {
+  findRootBoards,
+  findSettingsNaming,
+  type RootBoards,
+} from "../../../app/profiles/profile-references.ts";
 import type { BoardStore } from "../../../board/board-store.ts";
 import { parseAssignee } from "../../../board/task-text.ts";
 import { updateStableLink } from "../../../environments/docker/spec/stable-folder.ts";
@@ -27,13 +32,7 @@ import { activateProfile, renameProfile } from "../../../profiles/profile-store.
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { userNameOf } from "../kanban/kanban-context.ts";
 import { reportProfile, rootFor, summarizeProfile } from "./profile-summary.ts";
-import {
-  describeFailure,
-  describeSetting,
-  failureRow,
-  requireIdle,
-  requireNoFailedBoards,
-} from "./root-boards.ts";
+import { describeSetting, failureRow } from "./root-boards.ts";
 
 export interface RenameOptions extends JsonOption {
   readonly skipBoards?: boolean;

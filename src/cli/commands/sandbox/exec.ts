@@ -38,7 +38,10 @@ export async function execInSandbox(
         request.reporter.onNotice(text);
       },
     };
-    await using environment = await openEnvironment({ ...request, reporter, runsAtOnce: true }, signal);
+    await using environment = await openEnvironment(
+      { ...request, reporter, runsCommandAtOnce: true },
+      signal,
+    );
     const result = await environment.run(
       {
         command: words.join(" "),

@@ -1,16 +1,16 @@
+import { listSandboxesOf } from "../../../app/environments/list-app-sandboxes.ts";
 import { inspectLocalSandbox, type LocalSandboxReport } from "../../../app/environments/local-sandbox.ts";
-import { listKnownProfiles, quietReporter } from "../../../app/environments/sandbox.ts";
-import { createDockerRequest } from "../../../environments/docker/engine/prepare-docker.ts";
 import { describeIsolation, readIsolation } from "../../../environments/docker/isolation/isolation.ts";
 import { findChosenSandbox } from "../../../environments/docker/lifecycle/find-sandbox.ts";
-import { listSandboxes, type SandboxRow } from "../../../environments/docker/lifecycle/list-sandboxes.ts";
+import type { SandboxRow } from "../../../environments/docker/lifecycle/list-sandboxes.ts";
 import { formatHolders } from "../../../environments/docker/lifecycle/sandbox-holders.ts";
-import { formatMinute, keepRules } from "../../../environments/docker/reclaim/keep-rules.ts";
+import { formatMinute } from "../../../environments/docker/reclaim/keep-rules.ts";
 import { hasOperations, listOperations } from "../../../environments/docker/recovery/operation.ts";
 import { sandboxKey } from "../../../environments/docker/spec/sandbox-names.ts";
 import type { SandboxSpec } from "../../../environments/docker/spec/sandbox-spec.ts";
 import { describeDrift } from "../../../environments/docker/spec/spec-fields.ts";
-import { createJobCommandFinder, formatJob } from "../../../environments/jobs/job-command.ts";
+import { taskFlag } from "../../../environments/environment-request.ts";
+import { formatJob } from "../../../environments/jobs/job-command.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { formatBytes } from "../../terminal/format-bytes.ts";
@@ -63,11 +63,11 @@ function sizeCell({ size_bytes, files_bytes }: SandboxRow): string {
 
 export async function showStatus(
   context: CommandContext,
-  { task, chosen, json }: ChosenOptions,
+  { task, chosenSandbox, json }: ChosenOptions,
 ): Promise<void> {
   const docker = await openDockerContext(context, task);
   const { engine, spec } = docker;
-  const found = await findChosenSandbox(engine, spec, chosen, context.signal);
+  const found = await findChosenSandbox(engine, spec, chosenSandbox, context.signal);
   const rows = await sandboxes(context, docker, { allProfiles: false, withSize: json ?? false });
   const row = rows.find(({ id }) => id === found?.id);
   const under_way = await listOperationsOf(spec, context.signal);
@@ -99,14 +99,14 @@ export async function showStatus(
 async function listOperationsOf(spec: SandboxSpec, signal: AbortSignal) {
   if (!(await hasOperations(spec))) return [];
   const key = sandboxKey(spec.profileId, spec.task);
-  return (await listOperations(spec, Date.now(), signal)).flatMap(({ record, busy }) =>
-    record?.key === key ? [{ kind: record.kind, by: busy ?? "interrupted, not recovered yet" }] : [],
+  return (await listOperations(spec, Date.now(), signal)).flatMap(({ record, busyReason }) =>
+    record?.key === key ? [{ kind: record.kind, by: busyReason ?? "interrupted, not recovered yet" }] : [],
   );
 }
 
 export async function explainSandbox(
   context: CommandContext,
-  { task, chosen, json }: ChosenOptions,
+  { task, chosenSandbox, json }: ChosenOptions,
 ): Promise<void> {
   const { app, request } = await createSandboxRequest(context, task);
   const { backend, local_sandbox: mode } = request.options;
@@ -116,10 +116,10 @@ export async function explainSandbox(
     return printLocalSandbox(context, report);
   }
   const { engine, spec } = await openDockerContext(context, task);
-  const container = await findChosenSandbox(engine, spec, chosen, context.signal);
+  const container = await findChosenSandbox(engine, spec, chosenSandbox, context.signal);
   if (!container) {
     throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} does not exist yet.`, {
-      hint: "Create it with `hermes sandbox exec -- true`; only an existing sandbox can be inspected.",
+      hint: `Create it with \`hermes sandbox exec${taskFlag(task)} -- true\`; only an existing sandbox can be inspected.`,
     });
   }
   const isolation = await readIsolation(engine, container, context.signal);
@@ -147,29 +147,10 @@ function printLocalSandbox({ terminal }: CommandContext, report: LocalSandboxRep
 
 async function sandboxes(
   context: CommandContext,
-  { engine, request, refusals }: DockerContext,
-  { allProfiles, withSize }: { allProfiles: boolean; withSize: boolean },
+  docker: DockerContext,
+  options: { readonly allProfiles: boolean; readonly withSize: boolean },
 ): Promise<SandboxRow[]> {
-  for (const { message } of refusals)
-    request.reporter.onNotice(`No sandbox can be created with these settings: ${message}`);
-  const known = await listKnownProfiles(context.choice, request.profile.root);
-  const profile = { name: request.profile.name, id: await request.profileId() };
-  // Only this profile's settings are loaded, so drift is known only for its sandboxes. The request is quiet, because notices are
-  // reported when a sandbox is used.
-  const specOf = async (task: string, owner: string) =>
-    owner === profile.id
-      ? (await createDockerRequest({ ...request, task, reporter: quietReporter }, context.signal)).spec
-      : undefined;
-  return listSandboxes(
-    engine,
-    {
-      profile: allProfiles ? undefined : profile,
-      stores: known,
-      keep: keepRules(request.options),
-      withSize,
-      lookUpJobs: createJobCommandFinder(request.profile.home),
-      specOf,
-    },
-    context.signal,
-  );
+  for (const { message } of docker.refusals)
+    docker.request.reporter.onNotice(`No sandbox can be created with these settings: ${message}`);
+  return await listSandboxesOf(docker, context.choice, options, context.signal);
 }

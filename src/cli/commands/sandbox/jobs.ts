@@ -1,14 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
-import {
-  openJobRecords,
-  openNotifyingEnvironment,
-  openSandboxJobs,
-  quietReporter,
-  type SandboxJobs,
-} from "../../../app/environments/sandbox.ts";
-import { createDockerRequest } from "../../../environments/docker/engine/prepare-docker.ts";
-import { findSandbox } from "../../../environments/docker/lifecycle/find-sandbox.ts";
-import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
+import { openSandboxJobs, type SandboxJobs } from "../../../app/environments/sandbox.ts";
+import { listSandboxJobs } from "../../../app/environments/sandbox-jobs.ts";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
 import { formatCommandLine } from "../../../environments/jobs/job-command.ts";
 import { AppError } from "../../../lib/errors.ts";
@@ -32,7 +24,12 @@ export async function listJobs(
   context: CommandContext,
   { task, all, json }: { task: string; all?: boolean; json?: boolean },
 ): Promise<void> {
-  const listed = await refreshJobs(context, task);
+  const { app, request } = await createSandboxRequest(context, task);
+  const { jobs: listed, problem } = await listSandboxJobs(app, request, context.signal);
+  if (problem !== undefined)
+    context.terminal.note(
+      `hermes: the jobs could not be inspected; showing their last known state: ${problem}`,
+    );
   const shown = listed.filter(({ state }) => all || state !== "ended");
   if (json) return context.terminal.printJson(shown.map(describe));
   if (shown.length === 0) {
@@ -49,48 +46,6 @@ export async function listJobs(
   ]);
   const header = ["ID", "STATE", "STARTED", "LIFETIME", "INPUT", "COMMAND"];
   context.terminal.print(renderTable(header, cells, context.terminal));
-}
-
-/** Returns all job records. The sandbox is opened only if a job has not ended yet, to read its current state. */
-async function refreshJobs(context: CommandContext, task: string): Promise<readonly JobRecord[]> {
-  const { app, request } = await createSandboxRequest(context, task);
-  using held = await openJobRecords(app, request, context.signal);
-  const known = held.store.list();
-  if (known.every(({ state }) => state === "ended")) return known;
-  try {
-    // A stopped sandbox is not started. The state is not recorded, because a later poll may find an exit code.
-    if (!(await isRunning(request, context.signal)))
-      return known.map((job) => (job.state === "running" ? { ...job, state: "ended", reason: "lost" } : job));
-    await using environment = await openNotifyingEnvironment(request, context.signal);
-    return await held.jobsOf(environment).list(context.signal);
-  } catch (error) {
-    if (!(error instanceof AppError) || context.signal.aborted) throw error;
-    context.terminal.note(
-      `hermes: the jobs could not be inspected; showing their last known state: ${error.message}`,
-    );
-    return held.store.list();
-  }
-}
-
-/** Whether the sandbox is running and so can have processes. */
-async function isRunning(request: EnvironmentRequest, signal: AbortSignal): Promise<boolean> {
-  const quiet = { ...request, reporter: quietReporter }; // notices are reported when the sandbox is opened
-  switch (request.options.backend) {
-    case "docker":
-    case "podman": {
-      const { engine, spec } = await createDockerRequest(quiet, signal);
-      const state = (await findSandbox(engine, spec, signal))?.state;
-      return state === "running" || state === "paused";
-    }
-    case "singularity": {
-      const { prepareSingularity } = await import("../../../environments/singularity/prepare-singularity.ts");
-      const { findInstance } = await import("../../../environments/singularity/instance.ts");
-      const { engine, spec } = await prepareSingularity(quiet, signal);
-      return (await findInstance(engine, spec.name, signal)) !== undefined;
-    }
-    default:
-      return true;
-  }
 }
 
 async function openJobs(context: CommandContext, task: string): Promise<SandboxJobs> {
@@ -121,9 +76,10 @@ export async function startJob(
   if (started.kind === "failed-start")
     throw new AppError("job-unstarted", `The job was not started: ${started.message}.`);
   for (const note of started.notes) terminal.note(`hermes: ${note}`);
-  for (const { id } of started.alike)
+  for (const { id } of started.sameCommandJobs)
     terminal.note(`hermes: ${id} runs the same command in the same folder.`);
-  if (json) terminal.printJson({ ...describe(started.job), alike: started.alike.map(({ id }) => id) });
+  if (json)
+    terminal.printJson({ ...describe(started.job), alike: started.sameCommandJobs.map(({ id }) => id) });
   else terminal.print(started.job.id);
 }
 

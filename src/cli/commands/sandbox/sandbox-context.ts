@@ -1,6 +1,6 @@
 import type { App } from "../../../app/app.ts";
 import { createEnvironmentFacts } from "../../../app/environments/environments.ts";
-import { type DockerOptions, openDocker } from "../../../app/environments/sandbox.ts";
+import { type DockerOptions, type OpenedDocker, openDocker } from "../../../app/environments/sandbox.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
@@ -10,7 +10,7 @@ import { currentFolder } from "../../terminal/current-folder.ts";
 export interface ChosenOptions extends JsonOption {
   readonly task: string;
   /** The name or id of a sandbox, instead of the task's sandbox. */
-  readonly chosen: string | undefined;
+  readonly chosenSandbox: string | undefined;
 }
 
 export interface SandboxContext {
@@ -25,7 +25,7 @@ export async function createSandboxRequest(context: CommandContext, task: string
   return { app, request: { ...facts, task } };
 }
 
-export type DockerContext = SandboxContext & Awaited<ReturnType<typeof openDocker>>;
+export type DockerContext = SandboxContext & OpenedDocker;
 
 /** Creates the request and opens the container engine, for commands that need containers. */
 export async function openDockerContext(

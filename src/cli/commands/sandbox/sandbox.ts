@@ -81,9 +81,12 @@ export function build(context: CommandContext): Command {
       "hermes sandbox status",
       "hermes sandbox status --task research --json",
     ]),
-  ).action(async (chosen, options) => (await VERBS.inspect()).showStatus(context, { ...options, chosen }));
+  ).action(async (chosenSandbox, options) =>
+    (await VERBS.inspect()).showStatus(context, { ...options, chosenSandbox }),
+  );
   ofChosen(add("explain", "Show what commands in the sandbox can reach.", ["hermes sandbox explain"])).action(
-    async (chosen, options) => (await VERBS.inspect()).explainSandbox(context, { ...options, chosen }),
+    async (chosenSandbox, options) =>
+      (await VERBS.inspect()).explainSandbox(context, { ...options, chosenSandbox }),
   );
   ofChosen(
     add("stop", "Stop the sandbox; the next command starts it again.", [
@@ -91,9 +94,9 @@ export function build(context: CommandContext): Command {
       "hermes sandbox stop --task research --force",
     ]),
   )
-    .option("--force", "stop it even if it is in use, runs a job or holds files in memory")
-    .action(async (chosen, options) =>
-      (await VERBS.lifecycle()).stopChosenSandbox(context, { ...options, chosen }),
+    .option("--force", "stop it even if it is in use, runs a job or has /root and /workspace in memory")
+    .action(async (chosenSandbox, options) =>
+      (await VERBS.lifecycle()).stopChosenSandbox(context, { ...options, chosenSandbox }),
     );
   ofChosen(
     add("rm", "Remove the sandbox; its files on the host are kept.", [
@@ -102,8 +105,8 @@ export function build(context: CommandContext): Command {
     ]),
   )
     .option("--force", "remove it even if it is in use or runs a job")
-    .action(async (chosen, options) =>
-      (await VERBS.lifecycle()).removeChosenSandbox(context, { ...options, chosen }),
+    .action(async (chosenSandbox, options) =>
+      (await VERBS.lifecycle()).removeChosenSandbox(context, { ...options, chosenSandbox }),
     );
   add("gc", "Remove or stop unused sandboxes, according to the settings.", [
     "hermes sandbox gc --dry-run",

@@ -1,7 +1,8 @@
-import { quietReporter } from "../../../app/environments/sandbox.ts";
-import { prepareDocker } from "../../../environments/docker/engine/prepare-docker.ts";
-import { forkSandbox } from "../../../environments/docker/restore/fork-sandbox.ts";
-import { restoreSandbox } from "../../../environments/docker/restore/restore-sandbox.ts";
+import {
+  findRestoreSource,
+  forkAppSandbox,
+  restoreAppSandbox,
+} from "../../../app/environments/sandbox-snapshots.ts";
 import { listSnapshots } from "../../../environments/docker/snapshots/list-snapshots.ts";
 import {
   type PruneRow,
@@ -10,11 +11,11 @@ import {
 } from "../../../environments/docker/snapshots/prune-snapshots.ts";
 import { snapshotSandbox } from "../../../environments/docker/snapshots/snapshot-sandbox.ts";
 import { requireSnapshot } from "../../../environments/docker/snapshots/snapshot-store.ts";
-import type { SandboxSpec } from "../../../environments/docker/spec/sandbox-spec.ts";
-import { createJobCommandFinder, formatJob } from "../../../environments/jobs/job-command.ts";
+import { formatJob } from "../../../environments/jobs/job-command.ts";
 import type { Backend } from "../../../environments/options.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
+import { profileFlag } from "../../profile-flag.ts";
 import { formatBytes } from "../../terminal/format-bytes.ts";
 import { requireYes } from "../../terminal/require-yes.ts";
 import { renderTable } from "../../terminal/table.ts";
@@ -71,17 +72,9 @@ export async function forkInto(
   if (task !== undefined && snapshot !== undefined) {
     throw new AppError("usage-wrong", "Use either --task or --snapshot, not both.");
   }
-  const { engine, spec, request } = await dockerWithSnapshots(context, newTask, { mayCreate: true });
-  const { reporter } = request;
-  // Quiet, because the notices are printed once, for the new sandbox.
-  const from = async (other: string): Promise<SandboxSpec> =>
-    (await prepareDocker({ ...request, task: other, reporter: quietReporter }, context.signal)).spec;
-  const source =
-    snapshot === undefined
-      ? { sandbox: await from(task ?? "default") }
-      : { snapshot: await requireSnapshot(spec, snapshot) };
-  const options = { now: Date.now(), reporter };
-  const forked = await forkSandbox(engine, source, spec, options, context.signal);
+  const docker = await dockerWithSnapshots(context, newTask, { mayCreate: true });
+  const source = snapshot === undefined ? { task: task ?? "default" } : { snapshot };
+  const forked = await forkAppSandbox(docker, source, context.signal);
   if (json) return context.terminal.printJson(printable(forked));
   context.terminal.print(`${forked.name} (${forked.id.slice(0, 12)}), after ${seconds(forked)} s`);
 }
@@ -91,29 +84,21 @@ export async function restoreFrom(
   word: string,
   { task, yes, force, json }: JsonOption & { task?: string; yes?: boolean; force?: boolean },
 ): Promise<void> {
-  const sandbox = await dockerWithSnapshots(context, task ?? "default", { mayCreate: true });
-  const { engine, request, spec: requestedSpec } = sandbox;
-  const snapshot = await requireSnapshot(requestedSpec, word);
-  const spec =
-    task === undefined
-      ? (await prepareDocker({ ...request, task: snapshot.task, reporter: quietReporter }, context.signal))
-          .spec
-      : requestedSpec;
+  const docker = await dockerWithSnapshots(context, task ?? "default", { mayCreate: true });
+  const source = await findRestoreSource(docker, word, task, context.signal);
+  const { spec } = source;
   const question = `Replace the files of the sandbox ${spec.name} with those of ${word}? The current files are saved as a snapshot first.`;
   if (!yes) await requireYes(context, question, "Restoring");
-  const options = {
-    now: Date.now(),
-    reporter: request.reporter,
-    force: force ?? false,
-    lookUpJobs: createJobCommandFinder(request.profile.home),
-  };
-  const restored = await restoreSandbox(engine, snapshot, spec, options, context.signal);
-  const { before = null, endedJobs } = restored;
+  const restored = await restoreAppSandbox(docker, source, { force: force ?? false }, context.signal);
+  const { previousSnapshotId = null, endedJobs } = restored;
   const ended_jobs = endedJobs.map(({ id }) => id);
-  if (json) return context.terminal.printJson({ ...printable(restored), before, ended_jobs });
+  if (json)
+    return context.terminal.printJson({ ...printable(restored), before: previousSnapshotId, ended_jobs });
   context.terminal.print(`${restored.name} (${restored.id.slice(0, 12)}), after ${seconds(restored)} s`);
-  if (before !== null)
-    context.terminal.note(`The previous files are kept; undo with \`hermes sandbox restore ${before}\`.`);
+  if (previousSnapshotId !== null) {
+    const undo = `hermes ${profileFlag(context.flags.profile)}sandbox restore ${previousSnapshotId}`;
+    context.terminal.note(`The previous files are kept; undo with \`${undo}\`.`);
+  }
   if (endedJobs.length > 0) context.terminal.note(`Ended jobs: ${endedJobs.map(formatJob).join(", ")}.`);
 }
 
@@ -132,7 +117,7 @@ export async function pruneSnapshotsAndImages(
   }
   const named = await Promise.all(words.map(async (word) => (await requireSnapshot(spec, word)).id));
   const only = named.length === 0 ? undefined : new Set(named);
-  const rules = { only, olderThanMs, keep, all, dryRun, now: Date.now() };
+  const rules = { onlyIds: only, olderThanMs, keepNewest: keep, all, dryRun, now: Date.now() };
   const rows = await pruneSnapshots(engine, spec, rules, context.signal);
   if (only === undefined) rows.push(...(await pruneImages(engine, spec, rules, context.signal)));
   if (json) context.terminal.printJson(rows);

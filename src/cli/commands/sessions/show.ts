@@ -3,7 +3,7 @@ import { formatTime } from "../../../lib/time/format-time.ts";
 import { textOf } from "../../../providers/message.ts";
 import { formatRoute } from "../../../providers/provider.ts";
 import type { AnsweringModel, StoredSwitch } from "../../../sessions/rows/session-routes.ts";
-import { excerpt } from "../../../sessions/search/snippet.ts";
+import { excerptOf } from "../../../sessions/search/snippet.ts";
 import { UNLISTED_SOURCES } from "../../../sessions/session.ts";
 import type { TranscriptEntry } from "../../../sessions/transcript.ts";
 import type { CommandContext } from "../../context.ts";
@@ -55,7 +55,7 @@ export async function listSessions(context: CommandContext, options: ListOptions
     row.source,
     String(row.messages),
     terminal.columns !== undefined || row.title === undefined
-      ? excerpt(escapeControls(row.title ?? row.opening), width)
+      ? excerptOf(escapeControls(row.title ?? row.opening), width)
       : row.title,
   ]);
   terminal.print(renderTable(["ID", "LAST USED", "SOURCE", "MSGS", "TITLE"], cells, terminal));
@@ -135,11 +135,11 @@ function render(
   const label = number === undefined ? "undone" : `#${number}`;
   if (message.role === "tool")
     return colours.dim(
-      `${label} ${message.tool}${message.failed ? " (failed)" : ""}: ${excerpt(clean(message.text), RESULT_LENGTH)}`,
+      `${label} ${message.tool}${message.failed ? " (failed)" : ""}: ${excerptOf(clean(message.text), RESULT_LENGTH)}`,
     );
   const calls = message.parts.flatMap((part) =>
     part.type === "tool-call"
-      ? [colours.dim(`→ ${part.tool} ${excerpt(clean(part.input), RESULT_LENGTH)}`)]
+      ? [colours.dim(`→ ${part.tool} ${excerptOf(clean(part.input), RESULT_LENGTH)}`)]
       : [],
   );
   const text = clean(textOf(message));

@@ -1,5 +1,5 @@
 import { formatDuration } from "../../../lib/time/format-time.ts";
-import { excerpt } from "../../../sessions/search/snippet.ts";
+import { excerptOf } from "../../../sessions/search/snippet.ts";
 import type { FamilyMember } from "../../../sessions/session-list.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { escapeControls } from "../../terminal/escape-controls.ts";
@@ -29,7 +29,7 @@ export async function showTree(
   const now = Date.now();
   const { redact } = await openRedactor(context);
   const nameOf = (node: TreeNode): string =>
-    node.title ?? excerpt(store.list.describe(node, redact).opening, 60);
+    node.title ?? excerptOf(store.list.describe(node, redact).opening, 60);
   const lines = roots.flatMap((root) =>
     renderNode(root, "", "", (node) => describe(node, nameOf(node), now, selected)),
   );

@@ -5,6 +5,7 @@ import {
   type ListedKey,
   listKeys,
   openAppKeyStates,
+  requireFreeVariable,
   requireKeyVariables,
   testProviderKey,
 } from "../../../app/provider-keys.ts";
@@ -18,7 +19,6 @@ import { findProviderProfile } from "../../../providers/routes/profiles.ts";
 import { proveRoute } from "../../../providers/routes/prove-route.ts";
 import { type Route, resolveRoute } from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext } from "../../context.ts";
-import { requireFreeVariable } from "../auth/keys.ts";
 import { findLocalServers, type LocalServer, titleOf } from "./find-local-servers.ts";
 import { pickModel } from "./pick-model.ts";
 import { askText, type Choice, chooseRow, parseNumber, printRows } from "./questions.ts";

@@ -1,10 +1,10 @@
 import type { App } from "../../../app/app.ts";
 import { readRouteSettings } from "../../../app/conversation.ts";
+import { findModelChanges, warnOfOverrides } from "../../../app/default-model.ts";
 import { writeSecret, writeSettings } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
-import { findModelChanges, warnOfOverrides } from "../model/set.ts";
 import {
   canUseLocalSandbox,
   chooseBackend,

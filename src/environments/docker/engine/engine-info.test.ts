@@ -27,7 +27,7 @@ async function noticesOf(description: object): Promise<{ lacking: string[]; noti
     onNotice: (text) => notices.push(text),
     onProgress: () => undefined,
   });
-  return { lacking: [...engine.cache.lacking], notices };
+  return { lacking: [...engine.cache.missingCapabilities], notices };
 }
 
 it("F13: parses the `info` format of Podman", () => {

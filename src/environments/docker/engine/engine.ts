@@ -45,8 +45,8 @@ export interface Engine {
   /** Facts about the engine, so that each is requested and reported only once. */
   readonly cache: {
     info: EngineInfo | undefined;
-    readonly lacking: Set<Capability>;
-    readonly noticed: Set<string>;
+    readonly missingCapabilities: Set<Capability>;
+    readonly printedNotices: Set<string>;
   };
   /** Runs one command of the client; resolves for every exit code and for a timeout. A plain number is the timeout. */
   run(args: readonly string[], call: EngineCall | number, signal: AbortSignal): Promise<ProcessResult>;
@@ -61,7 +61,7 @@ export function createEngine(binary: string, env: Variables, socket?: EngineSock
     binary,
     env,
     socket,
-    cache: { info: undefined, lacking: new Set(), noticed: new Set() },
+    cache: { info: undefined, missingCapabilities: new Set(), printedNotices: new Set() },
     run(args, given, signal) {
       const { variables, ...call } = typeof given === "number" ? { timeoutMs: given } : given;
       const command = [binary, ...args] as const;
@@ -81,8 +81,8 @@ export function engineAddress({ binary, env }: Engine): string {
 
 /** Prints a notice once per engine handle. */
 export function noticeOnce(engine: Engine, text: string, { onNotice }: Reporter): void {
-  if (engine.cache.noticed.has(text)) return;
-  engine.cache.noticed.add(text);
+  if (engine.cache.printedNotices.has(text)) return;
+  engine.cache.printedNotices.add(text);
   onNotice(text);
 }
 

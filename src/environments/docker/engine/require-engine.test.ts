@@ -7,7 +7,7 @@ import { createEngine } from "./engine.ts";
 import { requireEngine } from "./require-engine.ts";
 
 /** A client that is a shell script. */
-async function scripted(path: string, script: string, env: Record<string, string> = {}) {
+async function createScriptedEngine(path: string, script: string, env: Record<string, string> = {}) {
   await writeFile(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return createEngine(path, { PATH: process.env["PATH"], ...env });
 }
@@ -18,7 +18,7 @@ describe("requireEngine", () => {
   it("F70: tries again when the first call times out", async () => {
     await using temp = await tempFolder();
     const first = temp.file("first");
-    const engine = await scripted(
+    const engine = await createScriptedEngine(
       temp.file("client"),
       `[ -e ${first} ] || { touch ${first}; exec sleep 600; }\n${answer("24.0.1")}`,
     );
@@ -28,7 +28,7 @@ describe("requireEngine", () => {
   it("F70: an engine that hangs has its own error, with its output", async () => {
     await using temp = await tempFolder();
     const calls = temp.file("calls");
-    const engine = await scripted(
+    const engine = await createScriptedEngine(
       temp.file("client"),
       `echo >> ${calls}; echo still waiting >&2; exec sleep 600`,
     );
@@ -42,7 +42,7 @@ describe("requireEngine", () => {
 
   it("F70: an engine that is down has its own error, with its output", async () => {
     await using temp = await tempFolder();
-    const engine = await scripted(temp.file("client"), "echo no daemon here >&2; exit 1", {
+    const engine = await createScriptedEngine(temp.file("client"), "echo no daemon here >&2; exit 1", {
       DOCKER_HOST: `unix://${temp.file("socket")}`,
     });
     await expect(requireEngine(engine, neverAborted)).rejects.toMatchObject({
@@ -53,7 +53,7 @@ describe("requireEngine", () => {
 
   it("F70: the error names the address of a remote engine", async () => {
     await using temp = await tempFolder();
-    const engine = await scripted(temp.file("client"), "exit 1", { DOCKER_HOST: "ssh://me@far" });
+    const engine = await createScriptedEngine(temp.file("client"), "exit 1", { DOCKER_HOST: "ssh://me@far" });
     await expect(requireEngine(engine, neverAborted)).rejects.toMatchObject({
       hint: expect.stringContaining("ssh://me@far"),
     });
@@ -61,7 +61,7 @@ describe("requireEngine", () => {
 
   it.each(["18.09.1", "1.13.1", "19.02.0"])("refuses Docker %s as too old", async (version) => {
     await using temp = await tempFolder();
-    const engine = await scripted(temp.file("client"), answer(version));
+    const engine = await createScriptedEngine(temp.file("client"), answer(version));
     await expect(requireEngine(engine, neverAborted)).rejects.toMatchObject({
       message: expect.stringContaining(`too old: ${version}`),
       hint: expect.stringContaining("19.03"),
@@ -70,13 +70,13 @@ describe("requireEngine", () => {
 
   it("recognises Podman by its answer", async () => {
     await using temp = await tempFolder();
-    const engine = await scripted(temp.file("client"), `echo '{"Client":{"Version":"4.3.1"}}'`);
+    const engine = await createScriptedEngine(temp.file("client"), `echo '{"Client":{"Version":"4.3.1"}}'`);
     expect(await requireEngine(engine, neverAborted)).toEqual({ kind: "podman", version: "4.3.1" });
   });
 
   it("refuses a program that is not a container engine", async () => {
     await using temp = await tempFolder();
-    const engine = await scripted(temp.file("client"), "echo hello");
+    const engine = await createScriptedEngine(temp.file("client"), "echo hello");
     await expect(requireEngine(engine, neverAborted)).rejects.toThrow("may not be a container engine");
   });
 });

@@ -26,8 +26,8 @@ export async function requireEngine(engine: Engine, signal: AbortSignal): Promis
   for (let attempt = 1; ; attempt++) {
     const result = await engine.run(["version", "--format", "{{json .}}"], VERSION_TIMEOUT_MS, signal);
     if (succeeded(result)) return requireRecent(engine, result.stdout);
-    if (!result.timedOut) throw await notRunning(engine, formatFailure(result));
-    if (attempt === ATTEMPTS) throw hanging(engine, result.stderr.trim());
+    if (!result.timedOut) throw await unreachableError(engine, formatFailure(result));
+    if (attempt === ATTEMPTS) throw hangingError(engine, result.stderr.trim());
   }
 }
 
@@ -52,14 +52,14 @@ function requireRecent(engine: Engine, text: string): EngineVersion {
   return { kind, version };
 }
 
-function hanging(engine: Engine, stderr: string): AppError {
+function hangingError(engine: Engine, stderr: string): AppError {
   const output = stderr === "" ? "" : ` Its output: ${stderr}`;
   const hint = "Restart the engine, or check the host that DOCKER_HOST or the Docker context names.";
   const problem = `The container engine hangs: \`${engine.binary} version\` did not answer within ${VERSION_TIMEOUT_MS / 1_000} s, ${ATTEMPTS} times.${output}`;
   return new AppError("sandbox-unavailable", problem, { hint });
 }
 
-async function notRunning(engine: Engine, complaint: string): Promise<AppError> {
+async function unreachableError(engine: Engine, complaint: string): Promise<AppError> {
   const message = `The container engine cannot be reached: ${complaint}`;
   const host = engine.env["DOCKER_HOST"];
   const socket = socketPathOf(host);

@@ -80,7 +80,7 @@ export async function verifyMounts(
  * sandbox must exist.
  */
 async function findWitness(mount: BindMount) {
-  const created = mount.ours ? await createEntry(mount.localSource) : undefined;
+  const created = mount.isOurs ? await createEntry(mount.localSource) : undefined;
   const name = created ?? (await findEntry(mount.localSource));
   if (name === undefined) return undefined;
   const path = join(mount.localSource, name);
@@ -113,7 +113,7 @@ async function findEntry(path: string): Promise<string | undefined> {
 }
 
 function keptFoldersOf(spec: SandboxSpec): BindMount[] {
-  return bindsOf(spec).filter(({ ours }) => ours);
+  return bindsOf(spec).filter(({ isOurs }) => isOurs);
 }
 
 function bindsOf({ mounts }: SandboxSpec): BindMount[] {

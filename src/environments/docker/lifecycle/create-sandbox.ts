@@ -45,7 +45,7 @@ export async function createSandbox(
   recordUnsupported(engine, info, spec, { ...reporter, onNotice: (text) => limitations.push(text) });
   for (const text of limitations) await reportOnce(spec.sandboxesFolder, text, reporter);
   const facts = (): CreateFacts => ({
-    lacking: new Set(engine.cache.lacking),
+    missingCapabilities: new Set(engine.cache.missingCapabilities),
     engineCpus: info.cpus,
     s6: image.s6,
   });
@@ -53,8 +53,8 @@ export async function createSandbox(
     const tried = facts();
     const created = await attempt(engine, spec, tried, info, signal);
     if (!("complaint" in created)) return created;
-    const refused = await probeCapabilities(engine, spec, tried, reporter, signal);
-    if (refused.length > 0) continue; // terminates, because each attempt omits more capabilities
+    const refusedCapabilities = await probeCapabilities(engine, spec, tried, reporter, signal);
+    if (refusedCapabilities.length > 0) continue; // terminates, because each attempt omits more capabilities
     throw new AppError(
       "sandbox-unavailable",
       `Cannot start a sandbox from ${spec.image}: ${created.complaint}`,

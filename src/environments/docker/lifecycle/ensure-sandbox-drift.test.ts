@@ -34,6 +34,7 @@ describeWith("docker", "ensureSandbox with changed settings", (service) => {
         { field: "docker_image", had: service.images.busybox, wants: service.images.bash },
       ]);
       expect(lab.notices.join()).toContain("container_memory (has 256, wanted 300)");
+      expect(lab.notices.join()).toContain("`hermes sandbox rm`");
     },
   );
 

@@ -1,6 +1,6 @@
 import { AppError } from "../../../lib/errors.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
-import type { Reporter } from "../../environment-request.ts";
+import { type Reporter, taskFlag } from "../../environment-request.ts";
 import { callFailed, type Engine, engineAddress, succeeded } from "../engine/engine.ts";
 import { listMemoryFolders } from "../isolation/memory-folders.ts";
 import { findUse } from "../isolation/sandbox-processes.ts";
@@ -83,7 +83,7 @@ async function findOrRecover(search: Search): Promise<Container | "recovered" | 
   const operations = (await hasOperations(spec)) ? await listOperations(spec, Date.now(), signal) : [];
   const ofTask = operations.filter(({ record }) => record?.key === key);
   const found = await findSandbox(engine, spec, signal);
-  const isInterrupted = ofTask.some(({ busy }) => busy === undefined);
+  const isInterrupted = ofTask.some(({ busyReason }) => busyReason === undefined);
   if (found !== undefined && !isInterrupted) return found;
   const isBeingReplaced = ofTask.some(({ record }) => record?.kind !== "snapshot");
   if (!isInterrupted && !isBeingReplaced && (await listReplaced(engine, spec, signal)).length === 0) {
@@ -126,7 +126,10 @@ async function adopt(search: Search, found: Container): Promise<EnsuredSandbox |
       `Using the existing sandbox ${found.name}, because the settings do not allow a new one: ${spec.refusal.message}`,
     );
   } else if (drift.length > 0) {
-    reporter.onNotice(`The sandbox ${found.name} was created with other settings: ${describeDrift(drift)}.`);
+    const remedy = `To apply the settings, remove it with \`hermes sandbox rm${taskFlag(spec.task)}\`, which keeps only its files on the host, or set terminal.docker_on_drift to replace.`;
+    reporter.onNotice(
+      `The sandbox ${found.name} was created with other settings: ${describeDrift(drift)}. ${remedy}`,
+    );
   }
   switch (found.state) {
     case "running":

@@ -14,7 +14,7 @@ describeWith("docker", "listSandboxes", (service) => {
       {
         profile: { name: "tester", id: lab.profileId },
         stores: [{ name: "tester", sandboxesFolder: lab.host.sandboxesFolder, profileId: lab.profileId }],
-        keep: { lifetimeSeconds: 300, stoppedTtlSeconds: 1_209_600 },
+        keepRules: { lifetimeSeconds: 300, stoppedTtlSeconds: 1_209_600 },
         withSize: false,
         specOf: async () => undefined,
         ...query,

@@ -49,7 +49,7 @@ export interface SandboxQuery {
   readonly profile: { readonly name: string; readonly id: string } | undefined;
   /** The profiles whose records can be read. */
   readonly stores: readonly (SandboxStore & { readonly name: string })[];
-  readonly keep: KeepRules;
+  readonly keepRules: KeepRules;
   /** Measure sizes, which is slow. */
   readonly withSize: boolean;
   /** If absent, rows contain only the ids of jobs. */
@@ -99,7 +99,7 @@ async function createRow(
   engine: Engine,
   container: Container,
   recordStatus: RecordStatus,
-  { specOf, withSize, keep, stores, lookUpJobs = findNoCommands }: SandboxQuery,
+  { specOf, withSize, keepRules, stores, lookUpJobs = findNoCommands }: SandboxQuery,
   keysInOperation: ReadonlySet<string | undefined>,
   signal: AbortSignal,
 ): Promise<SandboxRow> {
@@ -126,7 +126,7 @@ async function createRow(
     task,
     created_at: formatTime(container.createdAt),
     last_used_at: formatTime(lastUse),
-    kept_until: ours ? formatTime(keptUntil(container, recordStatus, keep)) : null,
+    kept_until: ours ? formatTime(keptUntil(container, recordStatus, keepRules)) : null,
     leased: use.isHeld,
     held_by: await describeHolders(use.holders, signal),
     jobs: await lookUpJobs(use.jobs, signal),

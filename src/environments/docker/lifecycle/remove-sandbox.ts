@@ -2,6 +2,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { type Engine, formatFailure, succeeded } from "../engine/engine.ts";
 import { findContainer } from "./container.ts";
+import { startContainer } from "./start-container.ts";
 
 const STOP_GRACE_SECONDS = 10;
 const STOP_TIMEOUT_MS = 30_000;
@@ -30,9 +31,16 @@ export async function removeSandbox(engine: Engine, id: string, signal: AbortSig
 
 /** Stops a container; a container that is not running counts as stopped. */
 export async function stopSandbox(engine: Engine, id: string, signal: AbortSignal): Promise<Removal> {
-  const result = await engine.run(["stop", "-t", String(STOP_GRACE_SECONDS), id], STOP_TIMEOUT_MS, signal);
+  const stop = () => engine.run(["stop", "-t", String(STOP_GRACE_SECONDS), id], STOP_TIMEOUT_MS, signal);
+  let result = await stop();
   if (succeeded(result)) return { outcome: "stopped" };
-  if ((await findContainer(engine, id, signal)) === undefined) return { outcome: "already-gone" };
+  const found = await findContainer(engine, id, signal);
+  if (found === undefined) return { outcome: "already-gone" };
+  // Podman, unlike Docker, refuses to stop a paused container.
+  if (found.state === "paused" && !("complaint" in (await startContainer(engine, found, signal)))) {
+    result = await stop();
+    if (succeeded(result)) return { outcome: "stopped" };
+  }
   return { outcome: "failed", reason: formatFailure(result) };
 }
 

@@ -1,5 +1,5 @@
 import { AppError } from "../../../lib/errors.ts";
-import { quoteWord } from "../../channel/quote.ts";
+import { SHARED_TASK, taskFlag } from "../../environment-request.ts";
 import { type FindJobCommands, formatJob, type JobCommand } from "../../jobs/job-command.ts";
 import type { Engine } from "../engine/engine.ts";
 import { findPersistentUse } from "../isolation/sandbox-processes.ts";
@@ -25,10 +25,9 @@ export async function requireUnused(
   }
   const [first] = jobs;
   if (first !== undefined) {
-    const task = labels[LABEL.task] ?? "default";
-    const taskFlag = task === "default" ? "" : ` --task ${quoteWord(task)}`;
+    const ofTask = taskFlag(labels[LABEL.task] ?? SHARED_TASK);
     throw new AppError("sandbox-unavailable", describeJobs(name, jobs), {
-      hint: `Wait, end each with \`hermes sandbox jobs kill ${first.id}${taskFlag}\`, or add --force.`,
+      hint: `Wait, end each with \`hermes sandbox jobs kill ${first.id}${ofTask}\`, or add --force.`,
     });
   }
   return [];

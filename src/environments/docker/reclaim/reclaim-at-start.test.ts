@@ -9,7 +9,7 @@ import { reclaimAtStart } from "./reclaim-at-start.ts";
 const HOUR_MS = 3_600_000;
 
 describeWith("docker", "reclaimAtStart", (service) => {
-  async function abandoned() {
+  async function createAbandonedSandbox() {
     const lab = await openDockerLab(service);
     const { id } = await ensureSandbox(lab.engine, await lab.spec(), lab.reporter, neverAborted);
     await lab.docker("kill", id);
@@ -29,7 +29,7 @@ describeWith("docker", "reclaimAtStart", (service) => {
   }
 
   test("C33: reclaims an abandoned sandbox, and does not check again for a while", async () => {
-    const { lab, start } = await abandoned();
+    const { lab, start } = await createAbandonedSandbox();
     await using _ = lab;
     await start(Date.now());
     expect(await lab.containers()).toHaveLength(1);
@@ -41,7 +41,7 @@ describeWith("docker", "reclaimAtStart", (service) => {
   });
 
   test("C33: a stamp in the future, written with a wrong clock, does not disable the reaper", async () => {
-    const { lab, start } = await abandoned();
+    const { lab, start } = await createAbandonedSandbox();
     await using _ = lab;
     await start(Date.now() + 1_000 * HOUR_MS, { docker_orphan_reaper: true }, await lab.wrap("exit 1"));
     await start(Date.now() + HOUR_MS);
@@ -49,7 +49,7 @@ describeWith("docker", "reclaimAtStart", (service) => {
   });
 
   test("C34: a disabled reaper does not call the engine, and works when it is enabled later", async () => {
-    const { lab, start } = await abandoned();
+    const { lab, start } = await createAbandonedSandbox();
     await using _ = lab;
     await start(
       Date.now() + HOUR_MS,
@@ -61,7 +61,7 @@ describeWith("docker", "reclaimAtStart", (service) => {
   });
 
   test("C44: an engine that does not answer is reported, and the process continues", async () => {
-    const { lab, start } = await abandoned();
+    const { lab, start } = await createAbandonedSandbox();
     await using _ = lab;
     const engine = await lab.wrap('echo "engine is away" >&2; exit 1');
     await start(Date.now(), {}, engine);

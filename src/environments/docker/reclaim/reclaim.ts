@@ -111,7 +111,7 @@ async function listRecorded(engine: Engine, stores: readonly SandboxStore[]): Pr
 }
 
 /** A container, its status in the records, and the container that has replaced it. */
-interface Subject {
+interface JudgedContainer {
   readonly container: Container;
   readonly recordStatus: RecordStatus;
   readonly successor: Container | undefined;
@@ -131,7 +131,7 @@ function findSuccessor({ name }: Container, all: readonly Container[], now: numb
 
 async function judge(
   engine: Engine,
-  subject: Subject,
+  subject: JudgedContainer,
   rules: ReclaimRules,
   signal: AbortSignal,
 ): Promise<Verdict> {
@@ -148,7 +148,7 @@ async function judge(
       if (recordStatus === "abandoned") return { action: "remove", reason: OWNER_EXITED };
       return judgeStopped(container, recordStatus, rules);
     default:
-      return keep(`it is ${container.state}`);
+      return keepVerdict(`it is ${container.state}`);
   }
 }
 
@@ -159,17 +159,18 @@ function judgeStopped(
 ): Verdict {
   const since = stoppedSince(container);
   const state = container.state === "exited" ? "stopped" : container.state;
-  if (since === undefined) return keep(`it is ${state}, but the time when it stopped is unknown`);
+  if (since === undefined) return keepVerdict(`it is ${state}, but the time when it stopped is unknown`);
   const rule = { named: STOPPED_TTL, unknown: STOPPED_TTL, orphan: "it belongs to no task" }[recordStatus];
   const until = keptUntil(container, recordStatus, rules);
-  if (until === undefined) return keep(`${state} on ${formatMinute(since)}, kept forever (${rule} is 0)`);
+  if (until === undefined)
+    return keepVerdict(`${state} on ${formatMinute(since)}, kept forever (${rule} is 0)`);
   const span = `${state} on ${formatMinute(since)}, kept until ${formatMinute(until)} (${rule})`;
-  return rules.now < until ? keep(span) : { action: "remove", reason: span };
+  return rules.now < until ? keepVerdict(span) : { action: "remove", reason: span };
 }
 
 async function judgeRunning(
   engine: Engine,
-  { container, successor }: Subject,
+  { container, successor }: JudgedContainer,
   rules: ReclaimRules,
   signal: AbortSignal,
 ): Promise<Verdict> {
@@ -179,23 +180,23 @@ async function judgeRunning(
   // The last use is never before the start, so a container that started recently needs no further checks.
   const uptimeMs = container.startedAt === undefined ? 0 : now - container.startedAt;
   const mayBeExpired = [idleMs, maxAgeMs].some((limitMs) => limitMs > 0 && uptimeMs >= limitMs);
-  if (!mayBeExpired && successor === undefined) return keep("it was started recently");
+  if (!mayBeExpired && successor === undefined) return keepVerdict("it was started recently");
 
   const processes = await listSandboxProcesses(engine, container.id, signal);
-  if (processes === undefined) return keep("the engine does not list its processes");
-  if (processes.some(({ role }) => role === "channel")) return keep("it is in use");
+  if (processes === undefined) return keepVerdict("the engine does not list its processes");
+  if (processes.some(({ role }) => role === "channel")) return keepVerdict("it is in use");
   if (successor !== undefined)
     return { action: "remove-running", reason: `${successor.name} has replaced it` };
 
   const lastUse = await findLastUse(engine, container, signal);
-  if (lastUse === undefined) return keep("the time of its last use is unknown");
+  if (lastUse === undefined) return keepVerdict("the time of its last use is unknown");
   const unusedMs = now - lastUse;
   const reason = `it has not been used for ${seconds(unusedMs)} s`;
   const isTooOld = maxAgeMs > 0 && unusedMs >= maxAgeMs;
   const isIdle = idleMs > 0 && unusedMs >= idleMs;
-  if (!isTooOld && !isIdle) return keep(`it was last used ${seconds(unusedMs)} s ago`);
+  if (!isTooOld && !isIdle) return keepVerdict(`it was last used ${seconds(unusedMs)} s ago`);
   const [job] = await (rules.lookUpJobs ?? findNoCommands)(jobsAmong(processes), signal);
-  if (job !== undefined) return keep(`${reason}, but the job ${formatJob(job)} runs in it`);
+  if (job !== undefined) return keepVerdict(`${reason}, but the job ${formatJob(job)} runs in it`);
   const stop = async (): Promise<Verdict> => {
     const lost = await listFilledMemoryFolders(engine, container, signal);
     const loss = lost.length === 0 ? "" : `; the files in ${lost.join(" and ")} are in memory and are lost`;
@@ -203,7 +204,7 @@ async function judgeRunning(
   };
   if (isTooOld) return stop();
   const other = processes.find(({ role }) => role === "other");
-  if (other !== undefined) return keep(`${reason}, but ${shorten(other.arguments, 80)} runs in it`);
+  if (other !== undefined) return keepVerdict(`${reason}, but ${shorten(other.arguments, 80)} runs in it`);
   return stop();
 }
 
@@ -240,7 +241,7 @@ async function act(
   return end.outcome === "failed" ? end.reason : undefined;
 }
 
-function keep(reason: string): Verdict {
+function keepVerdict(reason: string): Verdict {
   return { action: "keep", reason };
 }
 

@@ -26,6 +26,14 @@ test("an operation appears together with its record, so that an abandoned operat
   expect(await listOperations(store, Date.now(), neverAborted)).toHaveLength(21);
 });
 
+test("an operation that cannot be started leaves no folder", async () => {
+  await using folder = await tempFolder();
+  const store = { sandboxesFolder: folder.path, profileId: "p" };
+  const operation = await beginOperation(store, "first", subject, neverAborted);
+  await expect(beginOperation(store, "first", subject, neverAborted)).rejects.toThrow();
+  expect(await readdir(join(dirname(dirname(operation.folder)), "beginning"))).toEqual([]);
+});
+
 test("the folder of a process that died while it started an operation is removed when it is old enough", async () => {
   await using folder = await tempFolder();
   const store = { sandboxesFolder: folder.path, profileId: "p" };

@@ -73,8 +73,13 @@ export async function beginOperation(
   let current: OperationRecord = { version: 1, owner, ...subject };
   const write = (into: string) =>
     writeFileAtomic(join(into, RECORD_FILE), JSON.stringify(current), { mode: 0o600 });
-  await write(beginning);
-  await rename(beginning, folder);
+  try {
+    await write(beginning);
+    await rename(beginning, folder);
+  } catch (error) {
+    await removeFolder(beginning).catch(() => undefined); // removeIncompleteOperations removes it later
+    throw error;
+  }
   return {
     id,
     folder,
@@ -97,7 +102,7 @@ export interface StoredOperation {
   readonly folder: string;
   readonly record: OperationRecord | undefined;
   /** Why the operation must not be recovered; undefined when its owner process has provably exited. */
-  readonly busy: string | undefined;
+  readonly busyReason: string | undefined;
 }
 
 export async function listOperations(
@@ -110,7 +115,7 @@ export async function listOperations(
     const folder = join(workFolder(store), id);
     const text = await readTextFile(join(folder, RECORD_FILE));
     const { data } = record.safeParse(parseJson(text ?? ""));
-    found.push({ id, folder, record: data, busy: await findBusyReason(folder, data, now, signal) });
+    found.push({ id, folder, record: data, busyReason: await findBusyReason(folder, data, now, signal) });
   }
   return found;
 }

@@ -63,7 +63,7 @@ export async function recoverOperations(
   const rows: ReclaimRow[] = [];
   if (!dryRun) await removeIncompleteOperations(store, now);
   for (const operation of await listOperations(store, now, signal)) {
-    if (operation.busy !== undefined) continue;
+    if (operation.busyReason !== undefined) continue;
     const row = dryRun ? createRow(operation) : await recover({ engine, store, signal }, operation);
     if (row !== undefined) rows.push(row);
   }
@@ -84,7 +84,7 @@ export async function recoverTask(
   await withTaskLock(owner, owner.task, signal, async () => {
     for (const operation of await listOperations(owner, Date.now(), signal)) {
       if (operation.record?.key !== key) continue;
-      if (operation.busy !== undefined) {
+      if (operation.busyReason !== undefined) {
         await systemClock.sleep(POLL_MS, signal); // its process has released the task lock and is about to end the operation
         continue;
       }

@@ -29,3 +29,12 @@ export const withTaskLock = lockOf("lock");
  * unpause it during the capture.
  */
 export const withCaptureLock = lockOf("capture.lock");
+
+/** Lets only one process of a profile at a time give a name to a snapshot. */
+export async function withSnapshotNames<Result>(
+  store: SandboxStore,
+  action: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  return withFileLock(join(snapshotsFolder(store), "names.lock"), action, signal);
+}

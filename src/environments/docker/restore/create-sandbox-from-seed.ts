@@ -98,8 +98,15 @@ async function moveEarlierFolders(
   const aside = await createReplacedPath(store, target);
   await operation.note({ aside: { folder: aside } });
   if (!(await moveFolder(target, aside))) return undefined;
-  reporter.onNotice(`Files of an earlier sandbox of this task were moved to ${aside}.`);
+  reportMovedFiles(reporter, aside);
   return aside;
+}
+
+/** Reports files that are in no snapshot; reclaimSnapshots removes them when a snapshot of that age would be removed. */
+export function reportMovedFiles(reporter: Reporter, folder: string): void {
+  reporter.onNotice(
+    `Files of an earlier sandbox of this task were moved to ${folder}. They are removed after terminal.docker_snapshot_ttl_seconds.`,
+  );
 }
 
 /** Creates a free path below the folder for replaced folders. */
@@ -144,7 +151,7 @@ function seededSpec(spec: SandboxSpec, { origin, manifest }: Seed): SandboxSpec 
 
 function requireMountTargets({ mounts }: SandboxSpec, { manifest }: Seed): void {
   const missing = manifest.folders.filter(
-    ({ target }) => !mounts.some((mount) => mount.kind === "bind" && mount.ours && mount.target === target),
+    ({ target }) => !mounts.some((mount) => mount.kind === "bind" && mount.isOurs && mount.target === target),
   );
   if (missing.length === 0) return;
   const hint = "Set terminal.container_persistent and terminal.docker_volumes as they were for the snapshot.";

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { describeWith } from "../../../../test/support/services.ts";
 import { openSnapshotLab } from "../../../../test/support/snapshot-lab.ts";
@@ -130,12 +132,29 @@ describeWith("docker", "restoreSandbox", (service) => {
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("new\nnew");
     expect(await lab.containers()).toHaveLength(1);
 
-    const { before = "" } = await restoreSandbox(lab.engine, snapshot, spec, options, neverAborted);
+    const { previousSnapshotId = "" } = await restoreSandbox(
+      lab.engine,
+      snapshot,
+      spec,
+      options,
+      neverAborted,
+    );
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("old\nold");
-    const kept = await requireSnapshot(lab.store, before);
+    const kept = await requireSnapshot(lab.store, previousSnapshotId);
     await restoreSandbox(lab.engine, kept, spec, options, neverAborted);
     expect(await lab.sh(spec, "cat /etc/mark /workspace/mark")).toBe("new\nnew");
     expect(await lab.containers()).toHaveLength(1);
     expect(lab.notices).toEqual([]);
+
+    // Without a container there is nothing to take a snapshot of, so the files on the host are moved aside.
+    await lab.docker("rm", "-f", spec.name);
+    expect(await restoreSandbox(lab.engine, snapshot, spec, options, neverAborted)).toMatchObject({
+      before: undefined,
+    });
+    expect(await lab.sh(spec, "cat /workspace/mark")).toBe("old");
+    const [notice = ""] = lab.notices;
+    expect(notice).toMatch(/^Files of an earlier sandbox of this task were moved to \//);
+    const [aside = ""] = /\/\S+\.aside-[a-z0-9-]+/.exec(notice) ?? [];
+    expect(await readFile(join(aside, "workspace/mark"), "utf8")).toBe("new\n");
   });
 });

@@ -17,6 +17,7 @@ import {
   createReplacedPath,
   createSandboxFromSeed,
   persistentRoot,
+  reportMovedFiles,
   restoreReplaced,
 } from "./create-sandbox-from-seed.ts";
 import { type ForkedSandbox, type ForkOptions, prepareSeed, removeSeed } from "./fork-sandbox.ts";
@@ -32,7 +33,7 @@ export interface RestoreOptions extends ForkOptions {
 
 export interface RestoredSandbox extends ForkedSandbox {
   /** Id of the snapshot with the previous files; undefined when there was no sandbox. */
-  readonly before: string | undefined;
+  readonly previousSnapshotId: string | undefined;
   /** The jobs that ran in the old sandbox. */
   readonly endedJobs: readonly JobCommand[];
 }
@@ -53,7 +54,8 @@ export async function restoreSandbox(
   return withTaskLock(spec, spec.task, signal, async () => {
     const old = await findSandbox(engine, spec, signal);
     const endedJobs = old === undefined ? [] : await requireReplaceable(engine, old, spec, options, signal);
-    const before = old === undefined ? undefined : await saveBefore(engine, spec, options, signal);
+    const previousSnapshotId =
+      old === undefined ? undefined : await saveBefore(engine, spec, options, signal);
     const subject = { kind: "restore", task: spec.task, key: sandboxKey(spec.profileId, spec.task) } as const;
     const operation = await beginOperation(spec, createSnapshotId(now), subject, signal);
     const seed = await prepareSeed(engine, { snapshot }, spec, operation, options, signal);
@@ -62,15 +64,24 @@ export async function restoreSandbox(
       folder: await createReplacedPath(spec, persistentRoot(spec, spec.task)),
     };
     try {
-      await operation.note({ aside, kept: before !== undefined });
+      await operation.note({ aside, kept: previousSnapshotId !== undefined });
       if (old !== undefined) await renameContainer(engine, old.id, aside.container, signal);
-      await moveFolder(persistentRoot(spec, spec.task), aside.folder);
+      const hadFiles = await moveFolder(persistentRoot(spec, spec.task), aside.folder);
       const id = await createSandboxFromSeed(engine, spec, seed, operation, reporter, signal);
       if (old !== undefined)
-        await removeReplaced(engine, spec, old, before && aside.folder, reporter, signal);
+        await removeReplaced(engine, spec, old, previousSnapshotId && aside.folder, reporter, signal);
       await operation.end();
+      if (hadFiles && previousSnapshotId === undefined) reportMovedFiles(reporter, aside.folder);
       const durationMs = performance.now() - startedAt;
-      return { id, name: spec.name, task: spec.task, origin: snapshot.id, durationMs, before, endedJobs };
+      return {
+        id,
+        name: spec.name,
+        task: spec.task,
+        origin: snapshot.id,
+        durationMs,
+        previousSnapshotId,
+        endedJobs,
+      };
     } catch (error) {
       await restoreReplaced(engine, spec, spec, aside, AbortSignal.timeout(UNDO_MS));
       await removeSeed(engine, operation, signal);

@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
 import { AppError } from "../../../lib/errors.ts";
-import type { Reporter } from "../../environment-request.ts";
+import { type Reporter, taskFlag } from "../../environment-request.ts";
 import type { Engine } from "../engine/engine.ts";
 import { parseJson } from "../engine/parse-json.ts";
 import type { Container } from "../lifecycle/container.ts";
@@ -47,7 +47,7 @@ export async function requireSandboxToCapture(
   }
   const found = await findSandbox(engine, spec, signal);
   if (!found || !belongsTo(found, spec)) {
-    const hint = `See \`hermes sandbox list\`, or create one with \`hermes sandbox exec --task ${spec.task} -- true\`.`;
+    const hint = `See \`hermes sandbox list\`, or create one with \`hermes sandbox exec${taskFlag(spec.task)} -- true\`.`;
     throw new AppError("sandbox-unavailable", `The task ${spec.task} has no sandbox.`, { hint });
   }
   if (found.state === "running") return found;
@@ -157,7 +157,7 @@ async function archive(
 }
 
 function isOwnFolder(mount: Mount): mount is BindMount {
-  return mount.kind === "bind" && mount.ours;
+  return mount.kind === "bind" && mount.isOurs;
 }
 
 /** The image named in the settings when the source was created; for a fork, the image of the original sandbox. */

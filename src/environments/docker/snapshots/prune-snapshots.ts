@@ -12,11 +12,11 @@ import { MANIFEST_FILE, snapshotFolder } from "./snapshot-store.ts";
 /** Selects the snapshots to remove; without one of the first four fields, none is removed. */
 export interface PruneRules {
   /** Consider only the snapshots with these ids. */
-  readonly only?: ReadonlySet<string> | undefined;
+  readonly onlyIds?: ReadonlySet<string> | undefined;
   /** Remove snapshots that are at least this old. */
   readonly olderThanMs?: number | undefined;
   /** Remove all but this many of the newest snapshots of each task. */
-  readonly keep?: number | undefined;
+  readonly keepNewest?: number | undefined;
   /** Remove all snapshots that no container needs. */
   readonly all?: boolean | undefined;
   readonly dryRun: boolean;
@@ -38,7 +38,7 @@ export async function pruneSnapshots(
   const rows: PruneRow[] = [];
   const snapshots = await listSnapshots(engine, store, signal);
   for (const snapshot of snapshots) {
-    if (rules.only?.has(snapshot.id) === false) continue;
+    if (rules.onlyIds?.has(snapshot.id) === false) continue;
     const reason = findReasonToRemove(snapshot, snapshots, rules);
     const base = describeSnapshot(snapshot);
     if (reason === undefined) rows.push({ ...base, action: "kept", reason: "it is not old enough" });
@@ -52,15 +52,15 @@ export async function pruneSnapshots(
 function findReasonToRemove(
   snapshot: SnapshotRow,
   all: readonly SnapshotRow[],
-  { only, olderThanMs, keep, all: everything, now }: PruneRules,
+  { onlyIds, olderThanMs, keepNewest, all: everything, now }: PruneRules,
 ): string | undefined {
-  if (only !== undefined) return "it was selected";
+  if (onlyIds !== undefined) return "it was selected";
   if (everything === true) return "all were selected";
   const ageMs = now - Date.parse(snapshot.created_at);
   if (olderThanMs !== undefined && ageMs >= olderThanMs) return `it is ${Math.round(ageMs / 1_000)} s old`;
-  if (keep === undefined) return undefined;
+  if (keepNewest === undefined) return undefined;
   const newer = all.filter(({ task, id }) => task === snapshot.task && id > snapshot.id).length;
-  return newer >= keep ? `its task has ${newer} newer ones` : undefined;
+  return newer >= keepNewest ? `its task has ${newer} newer ones` : undefined;
 }
 
 type Outcome = Pick<PruneRow, "action" | "reason">;

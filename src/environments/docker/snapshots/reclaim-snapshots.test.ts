@@ -234,7 +234,7 @@ describeWith("docker", "pruneSnapshots", (service) => {
       neverAborted,
     );
     expect(await names()).toEqual(["used", "newer", "newest"]);
-    await pruneSnapshots(lab.engine, lab.store, { keep: 1, dryRun: false, now }, neverAborted);
+    await pruneSnapshots(lab.engine, lab.store, { keepNewest: 1, dryRun: false, now }, neverAborted);
     expect(await names()).toEqual(["used", "newest"]);
     await pruneSnapshots(lab.engine, lab.store, { all: true, dryRun: false, now }, neverAborted);
     expect(await names()).toEqual(["used"]);

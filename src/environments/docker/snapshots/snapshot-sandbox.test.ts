@@ -95,6 +95,22 @@ describeWith("docker", "snapshotSandbox", (service) => {
     await expect.poll(async () => Number(await lab.sh(spec, "cat /etc/count"))).toBeGreaterThan(before);
   });
 
+  it("G8: of two concurrent snapshots with the same name only one succeeds, and the other leaves nothing behind", async () => {
+    await using lab = await openSnapshotLab(service);
+    const specs = [await lab.spec(), await lab.spec({}, "other")];
+    await Promise.all(specs.map((spec) => lab.sh(spec, "true")));
+    const outcomes = await Promise.allSettled(
+      specs.map((spec) => snapshotSandbox(lab.engine, spec, { ...lab.options, name: "same" }, neverAborted)),
+    );
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({
+      reason: { code: "snapshot-exists" },
+    });
+    expect(await listSnapshots(lab.engine, lab.store, neverAborted)).toHaveLength(1);
+    expect(await lab.images()).toHaveLength(1);
+    expect(await listNames(join(snapshotsFolder(lab.store), "work"))).toEqual([]);
+  });
+
   it("G8: a failed snapshot leaves nothing behind, and the sandbox keeps running", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();

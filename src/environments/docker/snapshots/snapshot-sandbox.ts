@@ -5,8 +5,9 @@ import { writeFileAtomic } from "../../../lib/files/files.ts";
 import type { Reporter } from "../../environment-request.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Container } from "../lifecycle/container.ts";
+import type { SandboxStore } from "../lifecycle/sandbox-record.ts";
 import { beginOperation, moveFolder, removeFolder } from "../recovery/operation.ts";
-import { withCaptureLock } from "../recovery/task-lock.ts";
+import { withCaptureLock, withSnapshotNames } from "../recovery/task-lock.ts";
 import { sandboxKey } from "../spec/sandbox-names.ts";
 import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { captureSandbox, requireSandboxToCapture } from "./capture-sandbox.ts";
@@ -39,16 +40,17 @@ export async function snapshotSandbox(
   { name = "", now, reporter }: SnapshotOptions,
   signal: AbortSignal,
 ): Promise<SnapshotManifest> {
-  if (name !== "") {
-    requireSnapshotName(name);
-    if ((await loadManifests(spec)).some((other) => other.name === name)) {
-      throw new AppError("snapshot-exists", `A snapshot named ${name} already exists.`);
-    }
-  }
+  if (name !== "") requireSnapshotName(name);
+  await requireFreeName(spec, name); // fails before the work; another process may still take the name in the meantime
   return withCaptureLock(spec, spec.task, signal, async () => {
     const source = await requireSandboxToCapture(engine, spec, signal);
     return takeSnapshot(engine, spec, source, { name, now, reporter }, signal);
   });
+}
+
+async function requireFreeName(store: SandboxStore, name: string): Promise<void> {
+  if (name === "" || (await loadManifests(store)).every((other) => other.name !== name)) return;
+  throw new AppError("snapshot-exists", `A snapshot named ${name} already exists.`);
 }
 
 async function takeSnapshot(
@@ -79,7 +81,11 @@ async function takeSnapshot(
     manifest = { ...identity, ...capture };
     const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
     await writeFileAtomic(join(folder, MANIFEST_FILE), text, { mode: 0o600 });
-    await moveFolder(folder, snapshotFolder(spec, id)); // makes the snapshot visible
+    const publish = async () => {
+      await requireFreeName(spec, name);
+      await moveFolder(folder, snapshotFolder(spec, id)); // makes the snapshot visible
+    };
+    await withSnapshotNames(spec, publish, signal);
   } catch (error) {
     await removeOwnImage(engine, imageTag("snapshot", id), AbortSignal.timeout(UNDO_MS));
     // After an abort the engine may still finish the image, so the record stays for gc.

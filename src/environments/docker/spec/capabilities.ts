@@ -105,7 +105,7 @@ export async function probeCapabilities(
 }
 
 function recordLack(engine: Engine, capability: Capability, reason: string, reporter: Reporter): void {
-  engine.cache.lacking.add(capability);
+  engine.cache.missingCapabilities.add(capability);
   noticeOnce(engine, `${CONSEQUENCES[capability]}: ${reason}.`, reporter);
 }
 

@@ -107,13 +107,13 @@ function keptFolders(folder: string, host: MountHost): Mount[] {
   ].map(({ name, target }) => {
     const localSource = join(folder, name);
     const source = toEnginePath(localSource, host.ownMounts);
-    return { kind: "bind", source, localSource, target, readOnly: false, options: [], ours: true };
+    return { kind: "bind", source, localSource, target, readOnly: false, options: [], isOurs: true };
   });
 }
 
 /** Represents a mount that is refused, so that an existing sandbox can still be compared with the settings. */
 function refusedMount({ source, target, options }: ParsedVolume): Mount {
-  return { kind: "bind", source, localSource: source, target, readOnly: false, options, ours: false };
+  return { kind: "bind", source, localSource: source, target, readOnly: false, options, isOurs: false };
 }
 
 function parseVolumeSetting(text: string, notices: string[]): ParsedVolume | undefined {

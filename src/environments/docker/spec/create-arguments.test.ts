@@ -5,7 +5,7 @@ import type { TerminalOptions } from "../../options.ts";
 import { type CreateFacts, createArguments } from "./create-arguments.ts";
 import { createSandboxSpec } from "./sandbox-spec.ts";
 
-const FACTS: CreateFacts = { lacking: new Set(), engineCpus: 8, s6: false };
+const FACTS: CreateFacts = { missingCapabilities: new Set(), engineCpus: 8, s6: false };
 
 async function call(options: Partial<TerminalOptions> = {}, facts: Partial<CreateFacts> = {}) {
   await using temp = await tempFolder();
@@ -76,10 +76,18 @@ describe("createArguments", () => {
       "--init",
       "--security-opt",
     ];
-    const lacking = new Set(["cpus", "memory", "pids", "shm", "disk", "init", "no-new-privileges"] as const);
+    const missingCapabilities = new Set([
+      "cpus",
+      "memory",
+      "pids",
+      "shm",
+      "disk",
+      "init",
+      "no-new-privileges",
+    ] as const);
     const options = { container_disk: 100 };
     expect((await call(options)).args).toEqual(expect.arrayContaining(all));
-    const { args } = await call(options, { lacking });
+    const { args } = await call(options, { missingCapabilities });
     expect(all.filter((flag) => args.includes(flag))).toEqual([]);
   });
 

@@ -9,7 +9,7 @@ import { serialiseFields } from "./spec-fields.ts";
 /** Facts about the engine and the image that change the `create` command. */
 export interface CreateFacts {
   /** Options that this engine refuses. */
-  readonly lacking: ReadonlySet<Capability>;
+  readonly missingCapabilities: ReadonlySet<Capability>;
   /** CPUs of the engine's machine; the engine refuses a higher limit. */
   readonly engineCpus: number | undefined;
   /** The image uses the s6 supervisor, which is an init process and runs programs from /run. */
@@ -68,7 +68,7 @@ const RESOURCES: readonly Capability[] = ["cpus", "memory", "pids", "shm", "disk
 export function optionalFlags(spec: SandboxSpec, facts: CreateFacts): Record<Capability, readonly string[]> {
   const cpus = Math.min(spec.cpus, facts.engineCpus ?? Number.POSITIVE_INFINITY);
   const when = (capability: Capability, wanted: boolean, ...flags: readonly string[]) =>
-    wanted && !facts.lacking.has(capability) ? flags : [];
+    wanted && !facts.missingCapabilities.has(capability) ? flags : [];
   return {
     cpus: when("cpus", cpus > 0, "--cpus", String(cpus)),
     memory: when("memory", spec.memoryMb > 0, "--memory", `${spec.memoryMb}m`),
@@ -93,7 +93,7 @@ function securityOf(spec: SandboxSpec): string[] {
 }
 
 function isOwnMount(mount: Mount): boolean {
-  return mount.kind === "tmpfs" || (mount.kind === "bind" && mount.ours);
+  return mount.kind === "tmpfs" || (mount.kind === "bind" && mount.isOurs);
 }
 
 function mountFlags(mount: Mount, { s6 }: CreateFacts): string[] {

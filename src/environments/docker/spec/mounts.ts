@@ -19,7 +19,7 @@ export type Mount =
       /** Options other than ro and rw, which only `--volume` supports (`z`, `rslave`…). */
       readonly options: readonly string[];
       /** Whether Hermes created the folder and may write temporary files to it. */
-      readonly ours: boolean;
+      readonly isOurs: boolean;
     }
   | {
       readonly kind: "volume";
@@ -101,7 +101,7 @@ export async function createBind(
     target,
     readOnly,
     options: [],
-    ours: false,
+    isOurs: false,
   };
 }
 

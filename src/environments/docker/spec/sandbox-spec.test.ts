@@ -75,7 +75,7 @@ describe("createSandboxSpec", () => {
     await using here = await machine();
     const { spec } = await here.create({ docker_mount_cwd_to_workspace: true });
     expect(spec.mounts.filter(({ target }) => target === "/workspace")).toMatchObject([
-      { source: here.host.cwd, ours: false },
+      { source: here.host.cwd, isOurs: false },
     ]);
     expect(spec.workingFolder).toBe("/workspace");
   });

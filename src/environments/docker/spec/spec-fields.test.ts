@@ -31,6 +31,18 @@ describe("findDrift", () => {
     ]);
   });
 
+  it("C16: of two lists, names the entries that differ; if only their order differs, all of them", () => {
+    const has = containerOf({ mounts: ["a", "b", "c"], extra: ["x", "y"] });
+    expect(findDrift(has, specOf({ mounts: ["a", "b", "d"], extra: ["y", "x"] }))).toEqual([
+      { field: "extra", had: "x, y", wants: "y, x" },
+      { field: "mounts", had: "c", wants: "d" },
+    ]);
+    expect(findDrift(has, specOf({ mounts: ["a", "b", "c", "d"], extra: ["x"] }))).toEqual([
+      { field: "extra", had: "y", wants: "none of these" },
+      { field: "mounts", had: "none of these", wants: "d" },
+    ]);
+  });
+
   it("C16: ignores a field that only another version of the program has", () => {
     expect(findDrift(containerOf({ a: 1, old: 1 }), specOf({ a: 1, new: 2 }))).toEqual([]);
   });

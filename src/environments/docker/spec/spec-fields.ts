@@ -49,7 +49,7 @@ function differingFields(container: ComparableContainer, spec: ComparableSpec): 
   return Object.entries(had).flatMap(([field, value]: [string, unknown]) => {
     const wants = spec.fields[field];
     if (wants === undefined || JSON.stringify(value) === JSON.stringify(wants)) return [];
-    return [{ field, had: formatValue(value), wants: formatValue(wants) }];
+    return [{ field, had: formatDifference(value, wants), wants: formatDifference(wants, value) }];
   });
 }
 
@@ -69,6 +69,15 @@ function differingVariables(container: ComparableContainer, spec: ComparableSpec
     if (overridden.has(name) || !had.has(name) || had.get(name) === value) return [];
     return [{ field: `docker_env.${name}`, had: "another value", wants: "a new value" }];
   });
+}
+
+/** Of two lists with common entries, only the others are named: a list of mounts is long. */
+function formatDifference(value: unknown, other: unknown): string {
+  if (!Array.isArray(value) || !Array.isArray(other)) return formatValue(value);
+  const own = value.filter((entry) => !other.includes(entry));
+  if (own.length > 0) return formatValue(own);
+  const isReordered = other.every((entry) => value.includes(entry));
+  return isReordered || value.length === 0 ? formatValue(value) : "none of these";
 }
 
 function formatValue(value: unknown): string {

@@ -25,7 +25,7 @@ import { openSource, packFolder, SourceChanged } from "./pack-folder.ts";
 export const COPY_TIMEOUT_MS = 24 * 3_600_000;
 
 /** One copy from this machine into an environment. */
-interface Sending {
+interface CopyIntoJob {
   readonly run: RunFileScript;
   readonly from: HostPath;
   readonly to: TargetPath;
@@ -58,18 +58,18 @@ export async function copyIn(
   }
 }
 
-async function copyFileIn(sending: Sending, signal: AbortSignal): Promise<Copied | CopyProblem> {
+async function copyFileIn(sending: CopyIntoJob, signal: AbortSignal): Promise<Copied | CopyProblem> {
   await using source = await openSource(sending.from);
   const { size, mode } = source.stats;
   if (size > (sending.options.maxBytes ?? Infinity)) return tooLarge(sending);
-  const octal = (mode & 0o777).toString(8).padStart(4, "0");
-  const args = [randomBytes(8).toString("hex"), `${size}`, octal, "", "keep"];
+  const octalMode = (mode & 0o777).toString(8).padStart(4, "0");
+  const args = [randomBytes(8).toString("hex"), `${size}`, octalMode, "", "keep"];
   const progress = { bytes: 0 };
   const sent = await send(sending, WRITE_SCRIPT, args, source.read(size, progress), progress, signal);
   return sent.kind === "done" ? copiedFile(sent.path, size) : sent;
 }
 
-async function copyFolderIn(sending: Sending, signal: AbortSignal): Promise<Copied | CopyProblem> {
+async function copyFolderIn(sending: CopyIntoJob, signal: AbortSignal): Promise<Copied | CopyProblem> {
   const progress = { files: 0, bytes: 0, skipped: createSkipList() };
   const args = [randomBytes(8).toString("hex")];
   const input = packFolder(sending.from, progress);
@@ -84,7 +84,7 @@ class LimitReached extends Error {}
  * the script receives a truncated stream and undoes its work.
  */
 async function send(
-  { run, from, to, options }: Sending,
+  { run, from, to, options }: CopyIntoJob,
   script: string,
   args: readonly string[],
   input: AsyncIterable<Uint8Array>,
@@ -92,7 +92,7 @@ async function send(
   signal: AbortSignal,
 ): Promise<{ readonly kind: "done"; readonly path: TargetPath } | CopyProblem> {
   let failure: { readonly error: unknown } | undefined;
-  async function* watched(): AsyncGenerator<Uint8Array> {
+  async function* countedInput(): AsyncGenerator<Uint8Array> {
     let total = 0;
     const reportProgress = createProgressReporter(options, () => progress.bytes);
     try {
@@ -106,7 +106,10 @@ async function send(
       failure = { error };
     }
   }
-  const result = await run({ script, path: to, args, stdin: watched(), timeoutMs: COPY_TIMEOUT_MS }, signal);
+  const result = await run(
+    { script, path: to, args, stdin: countedInput(), timeoutMs: COPY_TIMEOUT_MS },
+    signal,
+  );
   if (failure !== undefined) {
     const { error } = failure;
     if (error instanceof LimitReached) return tooLarge({ from, options });
@@ -119,6 +122,6 @@ async function send(
   return createEnvironmentProblem(createFileProblem("incomplete", result.path));
 }
 
-function tooLarge({ from, options }: Pick<Sending, "from" | "options">): CopyProblem {
+function tooLarge({ from, options }: Pick<CopyIntoJob, "from" | "options">): CopyProblem {
   return createHostProblem("too-large", from, `the limit is ${options.maxBytes} bytes`);
 }

@@ -95,11 +95,11 @@ async function receiveFile(transfer: Transfer, { mode }: FileStats, signal: Abor
   const file = await open(temporary, "wx", 0o600);
   let bytes = 0;
   try {
-    const take = async (chunk: Uint8Array) => {
+    const appendChunk = async (chunk: Uint8Array) => {
       await file.writeFile(chunk); // appends at the current position
       bytes += chunk.length;
     };
-    const problem = await receive(transfer, SEND_SCRIPT, take, () => bytes, signal);
+    const problem = await receive(transfer, SEND_SCRIPT, appendChunk, () => bytes, signal);
     if (problem !== undefined) return problem;
     const old = await unlessMissing(stat(target));
     if (old !== undefined && process.geteuid?.() === 0) await file.chown(old.uid, old.gid);

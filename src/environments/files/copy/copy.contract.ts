@@ -3,7 +3,12 @@ import { chmod, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { altered, changed, type FilesTraits, openFilesLab } from "../../../../test/support/files-lab.ts";
+import {
+  type FilesTraits,
+  openFilesLab,
+  withChangedCommands,
+  withChangedRequests,
+} from "../../../../test/support/files-lab.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createEnvironmentFiles } from "../environment-files.ts";
 
@@ -159,7 +164,7 @@ export function copyContract(traits: FilesTraits): void {
       await mkdir(here.file("d"));
       for (const name of ["f", "d/a", "d/b"]) await writeFile(here.file(name), randomBytes(400_000));
       await lab.sh("echo old > f; mkdir far; head -c 900000 /dev/zero > far/x");
-      const halved = changed(environment, ({ stdin, ...request }) => ({
+      const halved = withChangedRequests(environment, ({ stdin, ...request }) => ({
         ...request,
         stdin:
           stdin === undefined || typeof stdin === "string" ? stdin : half(stdin as AsyncIterable<Uint8Array>),
@@ -173,7 +178,7 @@ export function copyContract(traits: FilesTraits): void {
         expect(outcome).toMatchObject({ kind: "incomplete", side: "environment" });
       }
       // The sender dies after some bytes.
-      const dying = altered(environment, (command) =>
+      const dying = withChangedCommands(environment, (command) =>
         command
           .replace('{ cat "$p" >&3; }', '{ head -c 100000 "$p" >&3; false; }')
           .replace("tar -c -f - ", "tar -c -f - . | head -c 100000; false; : "),
@@ -200,7 +205,7 @@ export function copyContract(traits: FilesTraits): void {
       await using here = await tempFolder();
       await mkdir(here.file("d"));
       for (const name of ["f", "d/a"]) await writeFile(here.file(name), "content");
-      const killed = altered(lab.environment, (command) =>
+      const killed = withChangedCommands(lab.environment, (command) =>
         command.replace(/exec dd |tar -x /g, (program) => `kill -9 $$; ${program}`),
       );
       for (const [name, leftover] of [
@@ -244,7 +249,7 @@ export function copyContract(traits: FilesTraits): void {
       expect(largest).toBeLessThan(1_100_000);
       await lab.sh("rm f");
       await rm(here.file("g"));
-      const limited = altered(lab.environment, (command) => `ulimit -f 8; ${command}`);
+      const limited = withChangedCommands(lab.environment, (command) => `ulimit -f 8; ${command}`);
       expect(await limited.copyIn(here.file("f"), target, {}, signal)).toMatchObject({ kind: "disk-full" });
       expect(await lab.sh("ls -A")).toBe("");
     });

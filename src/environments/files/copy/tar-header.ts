@@ -61,23 +61,27 @@ export function formatHeader(known: NewEntry): Buffer {
 function block({ name, mode, size, linkName, modifiedSeconds }: Required<NewEntry>, flag: string): Buffer {
   const header = Buffer.alloc(BLOCK_BYTES);
   bytesOf(name).copy(header, 0, 0, NAME_BYTES - 1);
-  header.write(octal(mode, 7), 100, "latin1");
-  header.write(octal(0, 7), 108, "latin1");
-  header.write(octal(0, 7), 116, "latin1");
-  if (size < 8 ** 11) header.write(octal(size, 11), 124, "latin1");
+  header.write(formatOctal(mode, 7), 100, "latin1");
+  header.write(formatOctal(0, 7), 108, "latin1");
+  header.write(formatOctal(0, 7), 116, "latin1");
+  if (size < 8 ** 11) header.write(formatOctal(size, 11), 124, "latin1");
   else {
     header[124] = 0x80; // from 8 GB on: a binary number instead of octal digits
     header.writeUIntBE(size, 130, 6);
   }
-  header.write(octal(Math.min(8 ** 11 - 1, Math.max(0, Math.trunc(modifiedSeconds))), 11), 136, "latin1");
+  header.write(
+    formatOctal(Math.min(8 ** 11 - 1, Math.max(0, Math.trunc(modifiedSeconds))), 11),
+    136,
+    "latin1",
+  );
   header.write(flag, 156, "latin1");
   bytesOf(linkName).copy(header, 157, 0, NAME_BYTES - 1);
   header.write("ustar  \0", 257, "latin1");
-  header.write(`${octal(checksum(header), 6)}\0 `, 148, "latin1");
+  header.write(`${formatOctal(checksum(header), 6)}\0 `, 148, "latin1");
   return header;
 }
 
-function octal(value: number, digits: number): string {
+function formatOctal(value: number, digits: number): string {
   return value.toString(8).padStart(digits, "0");
 }
 

@@ -6,7 +6,7 @@ import { replaceText } from "./replace-text.ts";
 const once = { all: false };
 
 /** The new content and the strategy, or the whole outcome when nothing was replaced. */
-function replaced(content: string, oldText: string, newText: string, all = false): unknown {
+function resultOfReplacing(content: string, oldText: string, newText: string, all = false): unknown {
   const outcome = replaceText(content, oldText, newText, { all });
   return outcome.kind === "replaced" ? [outcome.strategy, outcome.content] : outcome;
 }
@@ -47,89 +47,100 @@ test("all replaces every match of the first strategy that finds any", () => {
       { start: 6, end: 8, fromLine: 2, toLine: 2 },
     ],
   });
-  expect(replaced("aaa", "aa", "b", true)).toEqual(["exact", "ba"]);
-  expect(replaced("f(a,  b)\nf(a,   b)\n", "f(a, b)", "g()", true)).toEqual([
+  expect(resultOfReplacing("aaa", "aa", "b", true)).toEqual(["exact", "ba"]);
+  expect(resultOfReplacing("f(a,  b)\nf(a,   b)\n", "f(a, b)", "g()", true)).toEqual([
     "inner-whitespace",
     "g()\ng()\n",
   ]);
 });
 
 test("the file's line endings take precedence over those of the texts", () => {
-  expect(replaced("a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n")).toEqual([
+  expect(resultOfReplacing("a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n")).toEqual([
     "line-endings",
     "a\r\nx\r\ny\r\nc\r\n",
   ]);
-  expect(replaced("a\r\nb\r\n", "b", "x\ny")).toEqual(["exact", "a\r\nx\r\ny\r\n"]);
-  expect(replaced("a\nb\n", "a\r\nb", "x\r\ny")).toEqual(["line-endings", "x\ny\n"]);
-  expect(replaced("a\r\nb\nc\n", "a\nb\nc\n", "a\nb\nd\n")).toEqual(["line-endings", "a\r\nb\nd\r\n"]);
+  expect(resultOfReplacing("a\r\nb\r\n", "b", "x\ny")).toEqual(["exact", "a\r\nx\r\ny\r\n"]);
+  expect(resultOfReplacing("a\nb\n", "a\r\nb", "x\r\ny")).toEqual(["line-endings", "x\ny\n"]);
+  expect(resultOfReplacing("a\r\nb\nc\n", "a\nb\nc\n", "a\nb\nd\n")).toEqual([
+    "line-endings",
+    "a\r\nb\nd\r\n",
+  ]);
 });
 
 test("a match that starts or ends between lines never splits a line ending", () => {
-  expect(replaced("a\r\nb\r\nc\r\n", "a\nb", "x")).toEqual(["line-endings", "x\r\nc\r\n"]);
-  expect(replaced("a\r\nb\r\nc\r\n", "\nb\n", "\nx\ny\n")).toEqual(["line-endings", "a\r\nx\r\ny\r\nc\r\n"]);
-  expect(replaced("a\r\nb\r\n", "\nb", "")).toEqual(["exact", "a\r\n"]);
-  expect(replaced("a\r\nb\r\n", "\nb", "\nx\ny")).toEqual(["exact", "a\r\nx\r\ny\r\n"]);
-  expect(replaced("a \nb  \nc\n", "a\nb", "x")).toEqual(["trailing-whitespace", "x  \nc\n"]);
-  expect(replaced("f(a,  b)  + c\n", "(a, b) +", "() +")).toEqual(["inner-whitespace", "f() + c\n"]);
+  expect(resultOfReplacing("a\r\nb\r\nc\r\n", "a\nb", "x")).toEqual(["line-endings", "x\r\nc\r\n"]);
+  expect(resultOfReplacing("a\r\nb\r\nc\r\n", "\nb\n", "\nx\ny\n")).toEqual([
+    "line-endings",
+    "a\r\nx\r\ny\r\nc\r\n",
+  ]);
+  expect(resultOfReplacing("a\r\nb\r\n", "\nb", "")).toEqual(["exact", "a\r\n"]);
+  expect(resultOfReplacing("a\r\nb\r\n", "\nb", "\nx\ny")).toEqual(["exact", "a\r\nx\r\ny\r\n"]);
+  expect(resultOfReplacing("a \nb  \nc\n", "a\nb", "x")).toEqual(["trailing-whitespace", "x  \nc\n"]);
+  expect(resultOfReplacing("f(a,  b)  + c\n", "(a, b) +", "() +")).toEqual(["inner-whitespace", "f() + c\n"]);
 });
 
 test("trailing whitespace is ignored, and unchanged lines keep theirs", () => {
-  expect(replaced("a  \nb\t\nc \n", "a\nb\nc\n", "a\nx\nc\n")).toEqual([
+  expect(resultOfReplacing("a  \nb\t\nc \n", "a\nb\nc\n", "a\nx\nc\n")).toEqual([
     "trailing-whitespace",
     "a  \nx\nc \n",
   ]);
-  expect(replaced("a\nb\n", "a \nb ", "x")).toEqual(["trailing-whitespace", "x\n"]);
+  expect(resultOfReplacing("a\nb\n", "a \nb ", "x")).toEqual(["trailing-whitespace", "x\n"]);
 });
 
 test("a text whose trailing whitespace is ignored matches only at the end of a line", () => {
-  expect(replaced("foobar\n", "foo ", "x")).toMatchObject({ kind: "not-found" });
-  expect(replaced("foobar foo\n", "foo ", "x")).toEqual(["trailing-whitespace", "foobar x\n"]);
+  expect(resultOfReplacing("foobar\n", "foo ", "x")).toMatchObject({ kind: "not-found" });
+  expect(resultOfReplacing("foobar foo\n", "foo ", "x")).toEqual(["trailing-whitespace", "foobar x\n"]);
 });
 
 test("a block with another indentation is found, and the new text is re-indented", () => {
   const file = "class A:\n        def f():\n            return 1\n\n        # end\n";
   const oldText = "    def f():\n        return 1\n";
   const newText = "    def f():\n        if x:\n            return 2\n\ntop()\n";
-  expect(replaced(file, oldText, newText)).toEqual([
+  expect(resultOfReplacing(file, oldText, newText)).toEqual([
     "indentation",
     "class A:\n        def f():\n            if x:\n                return 2\n\n    top()\n\n        # end\n",
   ]);
   expect(
-    replaced("\tif a {\n\t\tb\n\t}\n", "    if a {\n    \tb\n    }", "    if a {\n    \tc\n    }"),
+    resultOfReplacing("\tif a {\n\t\tb\n\t}\n", "    if a {\n    \tb\n    }", "    if a {\n    \tc\n    }"),
   ).toEqual(["indentation", "\tif a {\n\t\tc\n\t}\n"]);
-  expect(replaced("  a\n", "    a\n", "  b\n      c\n")).toEqual(["indentation", "b\n    c\n"]);
+  expect(resultOfReplacing("  a\n", "    a\n", "  b\n      c\n")).toEqual(["indentation", "b\n    c\n"]);
 });
 
 test("a block with other indentation steps is found, and the new text gets the steps of the file", () => {
   expect(
-    replaced("\tif a {\n\t\tb\n\t}\n", "if a {\n    b\n}", "if a {\n    if c {\n        b\n    }\n}"),
+    resultOfReplacing(
+      "\tif a {\n\t\tb\n\t}\n",
+      "if a {\n    b\n}",
+      "if a {\n    if c {\n        b\n    }\n}",
+    ),
   ).toEqual(["indentation", "\tif a {\n\t\tif c {\n\t\t\tb\n\t\t}\n\t}\n"]);
-  expect(replaced("def f():\n  a\n", "def f():\n    a\n", "def f():\n    if b:\n        a\n")).toEqual([
-    "indentation",
-    "def f():\n  if b:\n    a\n",
-  ]);
-  expect(replaced("\ta()\n", "    a()\n", "    b(\n        c\n    )\n")).toEqual([
+  expect(
+    resultOfReplacing("def f():\n  a\n", "def f():\n    a\n", "def f():\n    if b:\n        a\n"),
+  ).toEqual(["indentation", "def f():\n  if b:\n    a\n"]);
+  expect(resultOfReplacing("\ta()\n", "    a()\n", "    b(\n        c\n    )\n")).toEqual([
     "indentation",
     "\tb(\n\t\tc\n\t)\n",
   ]);
 });
 
 test("a block that is nested differently, or whose new text cannot be re-indented, is not found", () => {
-  expect(replaced("a\n  b\nc\n", "a\n  b\n  c\n", "x\n")).toMatchObject({ kind: "not-found" });
-  expect(replaced("if a:\n  b\n  c\n", "if a:\n  b\n    c\n", "x\n")).toMatchObject({ kind: "not-found" });
-  expect(replaced("\ta\n", "    a\n", "  b\n")).toMatchObject({ kind: "not-found" });
+  expect(resultOfReplacing("a\n  b\nc\n", "a\n  b\n  c\n", "x\n")).toMatchObject({ kind: "not-found" });
+  expect(resultOfReplacing("if a:\n  b\n  c\n", "if a:\n  b\n    c\n", "x\n")).toMatchObject({
+    kind: "not-found",
+  });
+  expect(resultOfReplacing("\ta\n", "    a\n", "  b\n")).toMatchObject({ kind: "not-found" });
 });
 
 test("whitespace inside lines and typographic punctuation are ignored, indentation is not", () => {
-  expect(replaced("let  a =\t1;\n", "let a = 1;", "let a = 2;")).toEqual([
+  expect(resultOfReplacing("let  a =\t1;\n", "let a = 1;", "let a = 2;")).toEqual([
     "inner-whitespace",
     "let a = 2;\n",
   ]);
-  expect(replaced("say “it’s” – now\u00a0\n", 'say "it\'s" - now\n', "no\n")).toEqual([
+  expect(resultOfReplacing("say “it’s” – now\u00a0\n", 'say "it\'s" - now\n', "no\n")).toEqual([
     "punctuation",
     "no\n",
   ]);
-  expect(replaced("a\u00a0b and “c”\nd\n", 'a b and "c"\nd', 'a b and "c"\ne')).toEqual([
+  expect(resultOfReplacing("a\u00a0b and “c”\nd\n", 'a b and "c"\nd', 'a b and "c"\ne')).toEqual([
     "punctuation",
     "a\u00a0b and “c”\ne\n",
   ]);

@@ -22,7 +22,7 @@ export function createRecordParser(
   };
   let reading: "name" | "rest" = "name";
 
-  const keep = (bytes: Uint8Array): void => {
+  const appendPart = (bytes: Uint8Array): void => {
     const part = held[reading];
     const room = (reading === "name" ? MAX_NAME_BYTES : restBytes) - part.length;
     if (room <= 0 || bytes.length === 0) return;
@@ -30,26 +30,26 @@ export function createRecordParser(
     part.chunks.push(kept);
     part.length += kept.length;
   };
-  const take = (which: "name" | "rest"): string => {
+  const takePart = (which: "name" | "rest"): string => {
     const text = Buffer.concat(held[which].chunks).toString("utf8");
     held[which] = { chunks: [], length: 0 };
     return text;
   };
   const finish = (rest: string | undefined): void => {
-    const path = take("name").replace(SEPARATORS, "");
+    const path = takePart("name").replace(SEPARATORS, "");
     if (path.startsWith("./")) onRecord({ path: path.slice(2), rest });
   };
 
   return (bytes) => {
     for (let at = 0; at < bytes.length; ) {
       const end = bytes.indexOf(reading === "name" ? 0 : 0x0a, at);
-      keep(bytes.subarray(at, end === -1 ? bytes.length : end));
+      appendPart(bytes.subarray(at, end === -1 ? bytes.length : end));
       if (end === -1) return;
       at = end + 1;
       if (reading === "name" && shape === "lines") reading = "rest";
       else {
         reading = "name";
-        finish(shape === "lines" ? take("rest") : undefined);
+        finish(shape === "lines" ? takePart("rest") : undefined);
       }
     }
   };

@@ -17,7 +17,7 @@ export interface SearchFound {
   /** There are more results than requested. */
   readonly hasMore: boolean;
   /** Why some files were not searched; undefined if the page is complete. */
-  readonly partial: string | undefined;
+  readonly partialReason: string | undefined;
   readonly engine: "rg" | "grep" | undefined;
 }
 
@@ -43,7 +43,7 @@ export async function searchFiles(
 ): Promise<SearchFound | PatternInvalid | FileProblem> {
   const plan = planSearch(query);
   if (/[\0\n]/.test(plan.pattern + plan.globs.join(""))) {
-    return invalid(query.path, "a pattern must be a single line");
+    return createInvalid(query.path, "a pattern must be a single line");
   }
   const collector = createCollector(plan);
   const enough = new AbortController();
@@ -58,27 +58,31 @@ export async function searchFiles(
       if (collector.hasMore) enough.abort();
     },
   };
-  const found = (path: TargetPath, engine: string | undefined, partial: string | undefined): SearchFound => ({
+  const createFound = (
+    path: TargetPath,
+    engine: string | undefined,
+    partialReason: string | undefined,
+  ): SearchFound => ({
     kind: "searched",
     path,
     lines: collector.lines,
     files: collector.files,
     counts: collector.counts,
     hasMore: collector.hasMore,
-    partial,
+    partialReason,
     engine: engine === "rg" || engine === "grep" ? engine : undefined,
   });
 
   const result = await runUntil(run, script, enough.signal, signal);
-  if (result === "enough") return found(query.path, undefined, undefined);
-  if (result.kind === "timed-out") return found(query.path, undefined, outOfTime(plan.timeoutMs));
+  if (result === "enough") return createFound(query.path, undefined, undefined);
+  if (result.kind === "timed-out") return createFound(query.path, undefined, outOfTime(plan.timeoutMs));
   if (result.kind !== "done") return result;
   const { facts, path } = result;
   const patternError = facts.get("invalid");
-  if (patternError !== undefined) return invalid(path, patternError);
-  if (collector.hasMore) return found(path, facts.get("engine"), undefined);
+  if (patternError !== undefined) return createInvalid(path, patternError);
+  if (collector.hasMore) return createFound(path, facts.get("engine"), undefined);
   if (!facts.has("done")) return createFileProblem("incomplete", path);
-  return found(path, facts.get("engine"), reasonOf(facts.get("stderr") ?? "", plan.timeoutMs));
+  return createFound(path, facts.get("engine"), reasonOf(facts.get("stderr") ?? "", plan.timeoutMs));
 }
 
 async function runUntil(
@@ -110,7 +114,7 @@ function outOfTime(timeoutMs: number): string {
   return `the search timed out after ${Math.round(timeoutMs / 1_000)} s`;
 }
 
-function invalid(path: TargetPath, reason: string): PatternInvalid {
+function createInvalid(path: TargetPath, reason: string): PatternInvalid {
   return {
     kind: "pattern-invalid",
     path,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
-  altered,
-  changed,
   type FilesLab,
   type FilesTraits,
   openFilesLab,
+  withChangedCommands,
+  withChangedRequests,
 } from "../../../../test/support/files-lab.ts";
 import { longEnough } from "../../../../test/support/long-enough.ts";
 import { shellRows } from "../../../../test/support/shell-rows.ts";
@@ -51,7 +51,7 @@ export function searchContract(traits: FilesTraits): void {
       }
       const outcome = await found(lab.files, { path: lab.home });
       expect(shown(outcome)).toEqual(names.map((name) => `${name}:2:the needle: 1-2`).toSorted());
-      expect(outcome).toMatchObject({ path: lab.home, hasMore: false, partial: undefined });
+      expect(outcome).toMatchObject({ path: lab.home, hasMore: false, partialReason: undefined });
       const byName = await found(lab.files, { path: lab.home, target: "files", pattern: "*" });
       expect(byName.files.toSorted()).toEqual(names.toSorted());
       const only = await found(lab.files, { path: lab.home, output: "files_only" });
@@ -71,7 +71,7 @@ export function searchContract(traits: FilesTraits): void {
       );
       const outcome = await found(lab.files, { path: lab.home });
       expect(shown(outcome)).toEqual([".hidden/x:1:needle", "deep/x:1:needle"]);
-      expect(outcome.partial).toBeUndefined();
+      expect(outcome.partialReason).toBeUndefined();
       const names = await found(lab.files, { path: lab.home, target: "files", pattern: "x" });
       expect(names.files.toSorted()).toEqual([".hidden/x", "deep/x"]);
       const inside = await found(lab.files, { path: `${lab.home}/node_modules` });
@@ -141,7 +141,7 @@ export function searchContract(traits: FilesTraits): void {
       expect(line).toMatchObject({ isCut: true, text: `needle ${"é".repeat(493)}` });
       await lab.sh("yes needle | head -n 3000000 > flood; for i in 1 2 3 4 5 6; do cp flood flood$i; done");
       let sent = 0;
-      const counting = changed(lab.environment, (request) => ({
+      const counting = withChangedRequests(lab.environment, (request) => ({
         ...request,
         onOutput(stream, bytes) {
           sent += bytes.length;
@@ -150,7 +150,7 @@ export function searchContract(traits: FilesTraits): void {
       }));
       const files = createEnvironmentFiles(counting, counting.openSession(), programs);
       const flood = await found(files, { path: lab.home, glob: "flood*", pattern: "need", limit: 7 });
-      expect(flood).toMatchObject({ hasMore: true, partial: undefined });
+      expect(flood).toMatchObject({ hasMore: true, partialReason: undefined });
       expect(flood.lines).toHaveLength(7);
       expect(sent).toBeLessThan(2_000_000);
       const after = await found(lab.files, {
@@ -180,10 +180,10 @@ export function searchContract(traits: FilesTraits): void {
         );
         if (seen !== "y\n") skip("the user nobody cannot run rg here");
       }
-      const files = isRoot ? altered(lab.environment, asOther, programs) : lab.files;
+      const files = isRoot ? withChangedCommands(lab.environment, asOther, programs) : lab.files;
       const outcome = await found(files, { path: lab.home });
       expect(shown(outcome)).toEqual(["open/f:1:needle"]);
-      expect(outcome.partial).toMatch(/Permission denied/i);
+      expect(outcome.partialReason).toMatch(/Permission denied/i);
       expect(
         await files.search({ target: "content", pattern: "x", path: `${lab.home}/shut` }, signal),
       ).toMatchObject({ kind: "denied" });
@@ -203,7 +203,7 @@ export function searchContract(traits: FilesTraits): void {
       const outcome = await longEnough(
         [2_000, 30_000],
         async (limitMs) => {
-          const slow = changed(lab.environment, (request) => ({
+          const slow = withChangedRequests(lab.environment, (request) => ({
             ...request,
             timeoutMs: isFast ? limitMs : 120_000,
             command: request.command.replace("\nbad=0\n", "\nbad=0; sleep 2\n"),
@@ -213,7 +213,7 @@ export function searchContract(traits: FilesTraits): void {
         },
         (outcome) => shown(outcome).length > 0,
       );
-      expect(outcome.partial).toContain("timed out after 1 s");
+      expect(outcome.partialReason).toContain("timed out after 1 s");
       expect(shown(outcome)).toEqual(["a:1:needle"]);
     });
 
@@ -274,7 +274,7 @@ export function searchContract(traits: FilesTraits): void {
         );
         expect(counts[0]).toEqual(counts[1]);
         expect(two.lines.length + two.files.length + two.counts.length).toBeGreaterThan(0);
-        expect([one.hasMore, one.partial, two.hasMore, two.partial]).toEqual([
+        expect([one.hasMore, one.partialReason, two.hasMore, two.partialReason]).toEqual([
           false,
           undefined,
           false,

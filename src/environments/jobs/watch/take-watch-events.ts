@@ -61,5 +61,5 @@ function judge(
     events.push({ kind: "watch-ended", job, message });
   }
   const watch = job.watch && ended === undefined ? { ...job.watch, state: verdict.state } : undefined;
-  return { watch, breaker: after, promotes: ended !== undefined, result: events };
+  return { watch, breaker: after, reportsEnd: ended !== undefined, result: events };
 }

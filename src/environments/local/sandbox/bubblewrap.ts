@@ -15,7 +15,7 @@ const PROBE_WITHIN_MS = 10_000;
 
 export interface SandboxFiles {
   /** An empty file without permissions. */
-  readonly blank: string;
+  readonly blankFile: string;
   /** The folder with the FIFOs of the channels; absent where no channel is opened. */
   readonly channels?: string;
 }
@@ -23,7 +23,7 @@ export interface SandboxFiles {
 /** The command line that runs a program in the sandbox. */
 export function bubblewrapCommand(
   { mounts, hasNetwork, bubblewrap }: Pick<SandboxPlan, "mounts" | "hasNetwork" | "bubblewrap">,
-  { blank, channels }: SandboxFiles,
+  { blankFile, channels }: SandboxFiles,
   command: readonly string[],
 ): [string, ...string[]] {
   const ofChannels: Mount[] =
@@ -35,7 +35,7 @@ export function bubblewrapCommand(
     ...["--cap-drop", "ALL"],
     ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"],
     ...KERNEL_SETTINGS.flatMap((path) => ["--ro-bind-try", path, path]),
-    ...mountArguments([...mounts, ...ofChannels], blank),
+    ...mountArguments([...mounts, ...ofChannels], blankFile),
     "--",
     ...command,
   ];

@@ -32,7 +32,7 @@ export async function findCredentials(userHome: string): Promise<Mount[]> {
   const etc = await namesIn("/etc", SYSTEM_SECRETS);
   const keys = await namesIn("/etc/ssh", HOST_KEY);
   const paths = [...IN_HOME.map((path) => join(userHome, path)), ...etc, ...keys];
-  return (await Promise.all(paths.map(hide))).flat();
+  return (await Promise.all(paths.map(hidePath))).flat();
 }
 
 /** Hides sockets on which programs listen, such as those of container engines, except those that are hidden already. */
@@ -44,11 +44,11 @@ export async function findSockets(isCovered: (path: string) => boolean): Promise
     return flags === LISTENING && path.startsWith("/") ? [path] : [];
   });
   const open = [...new Set(paths)].filter((path) => !isCovered(path));
-  return (await Promise.all(open.map(hide))).flat();
+  return (await Promise.all(open.map(hidePath))).flat();
 }
 
 /** The mount that hides a path; none for a missing path. Of a link, the target is hidden. */
-export async function hide(path: string): Promise<Mount[]> {
+export async function hidePath(path: string): Promise<Mount[]> {
   // A path that we may not inspect is not accessible in the sandbox either.
   const real = await realpath(path).catch(() => undefined);
   const found = real === undefined ? undefined : await unlessMissing(lstat(real));

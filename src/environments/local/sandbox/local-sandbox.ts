@@ -27,7 +27,7 @@ export interface LocalSandbox extends AsyncDisposable {
   /** Starts a shell in the sandbox; the first one creates the sandbox. */
   transport(signal: AbortSignal): Promise<Transport>;
   /** Combines the environments inside and outside the sandbox into one that explains refusals. */
-  guard(inside: Environment, outside: Environment): Environment;
+  combine(inside: Environment, outside: Environment): Environment;
 }
 
 /** Plans the sandbox and checks whether this machine can create it. Leaves no files behind. */
@@ -38,12 +38,15 @@ export async function inspectSandbox(
   const { variables } = parts;
   const temporary = await mkdtemp(join(variables["TMPDIR"] || "/tmp", "hermes-probe-"));
   try {
-    const blank = join(temporary, "blank");
-    await writeFile(blank, "", { mode: 0 });
+    const blankFile = join(temporary, "blank");
+    await writeFile(blankFile, "", { mode: 0 });
     const plan = await planSandbox({ ...parts, temporary });
     // Bubblewrap would create this mount point in the project.
     const mounts = plan.mounts.filter(({ path }) => path !== plan.placeholder);
-    return { plan, problem: await probeSandbox({ ...plan, mounts }, { blank }, variables, signal) };
+    return {
+      plan,
+      problem: await probeSandbox({ ...plan, mounts }, { blankFile }, variables, signal),
+    };
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
@@ -62,15 +65,15 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     const folder = await openSandboxFolder(profileHome, parts.variables["TMPDIR"] || "/tmp");
     const planned = await planSandbox({ ...parts, temporary: folder.temporary });
     const channels = await folder.createChannels();
-    const watching = watchForbidden(planned.forbidden, (notices) => removedBetween.push(...notices));
-    const found = watchRepositories(planned.writable, planned.nested, onNotice);
+    const watching = watchForbidden(planned.forbiddenFiles, (notices) => removedBetween.push(...notices));
+    const found = watchRepositories(planned.writable, planned.nestedRepositories, onNotice);
     const close = async (): Promise<void> => {
       watching[Symbol.dispose]();
       await found[Symbol.asyncDispose]();
       await folder.remove(channels, planned.placeholder);
     };
     try {
-      const sandbox = bubblewrapCommand(planned, { blank: folder.blank, channels }, []);
+      const sandbox = bubblewrapCommand(planned, { blankFile: folder.blankFile, channels }, []);
       const { mode, mkfifo } = planned;
       const hub = await startHub({ sandbox, mkfifo, mode, env, channels }, signal);
       plan = planned;
@@ -95,7 +98,7 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
   const reported = new Set<string>();
   /** Reports each new file that other programs would obey, once. */
   function reportCreated(): string[] {
-    const created = (plan?.absent ?? []).filter((path) => !reported.has(path) && existsSync(path));
+    const created = (plan?.absentFiles ?? []).filter((path) => !reported.has(path) && existsSync(path));
     const notices = created.map(
       (path) =>
         `A command in the sandbox created ${path}, which programs outside the sandbox obey. The user should inspect it before running them.`,
@@ -111,9 +114,9 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     async transport(signal) {
       const hub = opening.then(() => open(signal));
       opening = hub.catch(() => undefined); // several channels may need the sandbox at once
-      return { argv: ["bwrap"], env, started: await (await hub).startShell() };
+      return { argv: ["bwrap"], env, startedShell: await (await hub).startShell() };
     },
-    guard(inside, outside) {
+    combine(inside, outside) {
       return {
         openSession: inside.openSession,
         warm: inside.warm,
@@ -131,15 +134,15 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
             },
             signal,
           );
-          const found = await removeForbidden(plan?.forbidden ?? []);
+          const found = await removeForbidden(plan?.forbiddenFiles ?? []);
           const removed = [...new Set([...removedBetween.splice(0), ...found])];
           const reason = plan && result.exitCode !== 0 ? watch.explain(plan) : undefined;
           const findings = repositories?.takeFindings() ?? [];
           const added = [...removed, ...reportCreated(), ...findings, ...(reason ? [reason] : [])];
           return added.length === 0 ? result : { ...result, notices: [...result.notices, ...added] };
         },
-        get busy() {
-          return inside.busy + outside.busy;
+        get runningCommands() {
+          return inside.runningCommands + outside.runningCommands;
         },
         async [Symbol.asyncDispose]() {
           await Promise.all([inside[Symbol.asyncDispose](), outside[Symbol.asyncDispose]()]);

@@ -21,13 +21,13 @@ export function isWithin(path: string, folder: string): boolean {
 export function pinParents(mounts: readonly Mount[]): Mount[] {
   const byPath = new Map(mounts.map((mount) => [mount.path, mount]));
   return [...byPath.values()].flatMap(({ path }) => {
-    const between: Mount[] = [];
+    const mountsBetween: Mount[] = [];
     let folder = dirname(path);
     for (; folder !== "/" && !byPath.has(folder); folder = dirname(folder))
-      between.push({ kind: "write", path: folder });
+      mountsBetween.push({ kind: "write", path: folder });
     const around = byPath.get(folder);
     // The files of a temporary folder are stored elsewhere, so it has no protected paths.
-    return around?.kind === "write" && around.source === undefined ? between : [];
+    return around?.kind === "write" && around.source === undefined ? mountsBetween : [];
   });
 }
 

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 import type { TerminalOptions } from "../../options.ts";
-import { findCredentials, findSockets, hide } from "./hidden-paths.ts";
+import { findCredentials, findSockets, hidePath } from "./hidden-paths.ts";
 import { isWithin, type Mount, pinParents } from "./mounts.ts";
 import { guardProject, type ProjectGuards } from "./project-guards.ts";
 
@@ -44,15 +44,15 @@ const NEEDED_IN_RUN = ["/etc/resolv.conf", "/run/current-system", "/run/opengl-d
 export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
   const { options, variables, temporary } = facts;
   const mode = options.local_sandbox === "strict" ? "strict" : "workspace";
-  const userHome = await real(variables["HOME"] || homedir());
-  const hermesHomes = await Promise.all(facts.hermesHomes.map(real));
-  const workspace = await findWorkspace(await real(facts.cwd), userHome);
+  const userHome = await resolveRealPath(variables["HOME"] || homedir());
+  const hermesHomes = await Promise.all(facts.hermesHomes.map(resolveRealPath));
+  const workspace = await findWorkspace(await resolveRealPath(facts.cwd), userHome);
   const containsHome = isWithin(userHome, workspace) || hermesHomes.some((home) => isWithin(home, workspace));
   const named = options.local_sandbox_writable.map((path) => expand(path, userHome));
   const allowed = (await Promise.all(named.map(ifPresent))).flat();
   const writable = [...new Set([...(containsHome ? [] : [workspace]), ...allowed])];
   const guards = await Promise.all(writable.map(guardProject));
-  const own = variables["TMPDIR"] === undefined ? [] : [await real(variables["TMPDIR"])];
+  const own = variables["TMPDIR"] === undefined ? [] : [await resolveRealPath(variables["TMPDIR"])];
   const temporaryFolders = [...TEMPORARY, ...own.filter((path) => !isWithin(workspace, path))];
   const covered = ["/run", "/dev", ...temporaryFolders, ...writable];
   // A home below a temporary folder would otherwise be hidden with it.
@@ -61,9 +61,9 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
   const isShown = (path: string): boolean =>
     homes.some((home) => isWithin(path, home)) && !writable.some((folder) => isWithin(path, folder));
   const hidden = [
-    ...(mode === "strict" ? (await Promise.all([...PERSONAL, userHome].map(hide))).flat() : []),
+    ...(mode === "strict" ? (await Promise.all([...PERSONAL, userHome].map(hidePath))).flat() : []),
     ...(await findCredentials(userHome)),
-    ...(await Promise.all(hermesHomes.map(hide))).flat(),
+    ...(await Promise.all(hermesHomes.map(hidePath))).flat(),
     ...(await findSockets((path) => covered.some((folder) => isWithin(path, folder)) && !isShown(path))),
   ];
   const caches = await Promise.all(hermesHomes.map((home) => ifPresent(join(home, "cache"))));
@@ -88,9 +88,9 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
     writable,
     hidden: [...new Set(hidden.map(({ path }) => path))].toSorted(),
     mounts: [...mounts, ...pinParents(mounts)],
-    forbidden: guards.flatMap(({ forbidden }) => forbidden),
-    absent: guards.flatMap(({ absent }) => absent),
-    nested: guards.flatMap(({ nested }) => nested),
+    forbiddenFiles: guards.flatMap(({ forbiddenFiles }) => forbiddenFiles),
+    absentFiles: guards.flatMap(({ absentFiles }) => absentFiles),
+    nestedRepositories: guards.flatMap(({ nestedRepositories }) => nestedRepositories),
     placeholder: guards.find(({ placeholder }) => placeholder !== undefined)?.placeholder,
   };
 }
@@ -124,7 +124,7 @@ async function ifPresent(path: string): Promise<string[]> {
   return found === undefined ? [] : [found];
 }
 
-async function real(path: string): Promise<string> {
+async function resolveRealPath(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
 }
 

@@ -5,8 +5,8 @@ import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 import { isWithin, type Mount } from "./mounts.ts";
 import { findNestedRepositories } from "./nested-repositories.ts";
 
-/** Files and folders of a project that configure or start programs outside the sandbox. */
-const OBEYED = [
+/** Files and folders of a project that configure programs outside the sandbox, or are run by them. */
+const CONFIGURING_FILES = [
   ".hermes",
   ".vscode",
   ".idea",
@@ -27,50 +27,52 @@ const MODULES_DEPTH = 3;
 export interface ProjectGuards {
   readonly mounts: readonly Mount[];
   /** Files that would redirect git to other settings and did not exist when the sandbox was created; they are removed. */
-  readonly forbidden: readonly string[];
+  readonly forbiddenFiles: readonly string[];
   /** Missing files that other programs would obey. Many tools create such files, so a new one is only reported. */
-  readonly absent: readonly string[];
+  readonly absentFiles: readonly string[];
   /** The folder `.git` if it does not exist; bubblewrap creates it as a mount point. */
   readonly placeholder: string | undefined;
   /** The `.git` files and folders below the project that are guarded as well. */
-  readonly nested: readonly string[];
+  readonly nestedRepositories: readonly string[];
 }
 
 /** Finds what must stay read-only, so that no command can plant code that later runs outside the sandbox. */
 export async function guardProject(project: string): Promise<ProjectGuards> {
-  const paths = OBEYED.map((name) => join(project, name));
+  const paths = CONFIGURING_FILES.map((name) => join(project, name));
   const obeyed = await Promise.all(paths.map(readOnlyIfPresent));
   const git = await guardGit(project);
   const found = await findNestedRepositories(project);
   const guards = await Promise.all(found.map(guardNested));
-  const nested = found.filter((_, index) => guards[index] !== undefined);
+  const nestedRepositories = found.filter((_, index) => guards[index] !== undefined);
   const ofNested = guards.filter((guard) => guard !== undefined);
   return {
     placeholder: git.placeholder,
     mounts: [...git.mounts, ...obeyed.flat(), ...ofNested.flatMap(({ mounts }) => mounts)],
-    forbidden: [...git.forbidden, ...ofNested.flatMap(({ forbidden }) => forbidden)],
-    absent: await missing(paths),
-    nested,
+    forbiddenFiles: [...git.forbiddenFiles, ...ofNested.flatMap(({ forbiddenFiles }) => forbiddenFiles)],
+    absentFiles: await findMissing(paths),
+    nestedRepositories,
   };
 }
 
 /** A `.git` file points to the repository of a submodule or a work tree, which is guarded at its own path. */
-async function guardNested(path: string): Promise<Pick<ProjectGuards, "mounts" | "forbidden"> | undefined> {
+async function guardNested(
+  path: string,
+): Promise<Pick<ProjectGuards, "mounts" | "forbiddenFiles"> | undefined> {
   const found = await unlessMissing(lstat(path));
-  if (found?.isFile()) return { mounts: [{ kind: "read", path }], forbidden: [] };
+  if (found?.isFile()) return { mounts: [{ kind: "read", path }], forbiddenFiles: [] };
   // Without this file it is not a repository yet. If a command completes it, the repository watch reports it.
   const isRepository =
     found !== undefined && (await unlessMissing(lstat(join(path, "config")))) !== undefined;
   return isRepository ? guardRepository(path) : undefined;
 }
 
-async function guardGit(project: string): Promise<Omit<ProjectGuards, "absent" | "nested">> {
+async function guardGit(project: string): Promise<Omit<ProjectGuards, "absentFiles" | "nestedRepositories">> {
   const path = join(project, ".git");
   const found = await unlessMissing(lstat(path));
   const isEmpty = found?.isDirectory() && (await readdir(path)).length === 0;
   // An earlier sandbox leaves an empty folder if its process was killed.
   if (found === undefined || isEmpty)
-    return { mounts: [{ kind: "hidden-folder", path }], forbidden: [], placeholder: path };
+    return { mounts: [{ kind: "hidden-folder", path }], forbiddenFiles: [], placeholder: path };
   if (found.isSymbolicLink())
     throw new AppError(
       "sandbox-refused",
@@ -80,14 +82,16 @@ async function guardGit(project: string): Promise<Omit<ProjectGuards, "absent" |
   if (found.isDirectory()) return { ...(await guardRepository(path)), placeholder: undefined };
   const main = await findMainRepository(path);
   const file: Mount = { kind: "read", path };
-  if (main === undefined) return { mounts: [file], forbidden: [], placeholder: undefined };
+  if (main === undefined) return { mounts: [file], forbiddenFiles: [], placeholder: undefined };
   const guarded = await guardRepository(main.repository);
-  const forbidden = [...guarded.forbidden, join(main.folder, "config.worktree")];
-  return { mounts: [...guarded.mounts, file], forbidden, placeholder: undefined };
+  const forbiddenFiles = [...guarded.forbiddenFiles, join(main.folder, "config.worktree")];
+  return { mounts: [...guarded.mounts, file], forbiddenFiles, placeholder: undefined };
 }
 
 /** Makes hooks and settings read-only. The rest stays writable, because a commit writes everywhere in a repository. */
-async function guardRepository(repository: string): Promise<Pick<ProjectGuards, "mounts" | "forbidden">> {
+async function guardRepository(
+  repository: string,
+): Promise<Pick<ProjectGuards, "mounts" | "forbiddenFiles">> {
   const hooks = join(repository, "hooks");
   const config = join(repository, "config");
   const modules = join(repository, "modules");
@@ -97,7 +101,7 @@ async function guardRepository(repository: string): Promise<Pick<ProjectGuards, 
   // Mounts below a link would be created at its target.
   const isLinkedAway = (await unlessMissing(lstat(modules)))?.isSymbolicLink() === true;
   if (isLinkedAway || !(await isPlain(hooks)) || !(await isPlain(config)))
-    return { mounts: [{ kind: "read", path: repository }], forbidden: [] };
+    return { mounts: [{ kind: "read", path: repository }], forbiddenFiles: [] };
   const redirections = ["commondir", "config.worktree"].map((name) => join(repository, name));
   const [commonFolder = ""] = redirections;
   if (await unlessMissing(lstat(commonFolder)))
@@ -115,7 +119,7 @@ async function guardRepository(repository: string): Promise<Pick<ProjectGuards, 
       ...(await guardHooksPath(repository, config)),
       ...(await guardModules(modules, MODULES_DEPTH)),
     ],
-    forbidden: await missing(redirections),
+    forbiddenFiles: await findMissing(redirections),
   };
 }
 
@@ -150,12 +154,12 @@ async function findMainRepository(
   if (named === undefined) return undefined;
   const folder = await unlessMissing(realpath(resolve(dirname(file), named)));
   if (folder === undefined) return undefined;
-  const backwards = (await unlessMissing(readFile(join(folder, "gitdir"), "utf8")))?.trim();
-  const common = (await unlessMissing(readFile(join(folder, "commondir"), "utf8")))?.trim();
-  if (backwards === undefined || common === undefined) return undefined;
-  const repository = await unlessMissing(realpath(resolve(folder, common)));
+  const backReference = (await unlessMissing(readFile(join(folder, "gitdir"), "utf8")))?.trim();
+  const commonFolder = (await unlessMissing(readFile(join(folder, "commondir"), "utf8")))?.trim();
+  if (backReference === undefined || commonFolder === undefined) return undefined;
+  const repository = await unlessMissing(realpath(resolve(folder, commonFolder)));
   if (repository === undefined || dirname(dirname(folder)) !== repository) return undefined;
-  const isOurs = (await unlessMissing(realpath(resolve(folder, backwards)))) === (await realpath(file));
+  const isOurs = (await unlessMissing(realpath(resolve(folder, backReference)))) === (await realpath(file));
   return isOurs ? { repository, folder } : undefined;
 }
 
@@ -165,7 +169,7 @@ async function readOnlyIfPresent(path: string): Promise<Mount[]> {
   return found === undefined || found.isSymbolicLink() ? [] : [{ kind: "read", path }];
 }
 
-async function missing(paths: readonly string[]): Promise<string[]> {
+async function findMissing(paths: readonly string[]): Promise<string[]> {
   const found = await Promise.all(paths.map((path) => unlessMissing(lstat(path))));
   return paths.filter((_, index) => found[index] === undefined);
 }

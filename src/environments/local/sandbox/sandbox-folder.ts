@@ -8,7 +8,7 @@ export interface SandboxFolder {
   /** Commands see it as /tmp. All sandboxes of the profile share it, because jobs outlive the process that started them. */
   readonly temporary: string;
   /** An empty file that commands see in place of each hidden file. */
-  readonly blank: string;
+  readonly blankFile: string;
   /** Creates a folder for the FIFOs of one sandbox. */
   createChannels(): Promise<string>;
   /** Removes that folder, and the placeholder (an empty mount point) unless another sandbox uses it. */
@@ -20,15 +20,15 @@ export async function openSandboxFolder(profileHome: string, temporary: string):
   const digest = createHash("sha256").update(profileHome).digest("hex").slice(0, 12);
   const root = join(temporary, `hermes-sandbox-${uid}-${digest}`);
   await createOwnFolder(root, uid);
-  const [files, blank] = [join(root, "tmp"), join(root, "blank")];
+  const [files, blankFile] = [join(root, "tmp"), join(root, "blank")];
   await createOwnFolder(files, uid);
-  await writeFile(blank, "", { flag: "wx", mode: 0 }).catch((error: unknown) => {
+  await writeFile(blankFile, "", { flag: "wx", mode: 0 }).catch((error: unknown) => {
     if (errnoOf(error) !== "EEXIST") throw error;
   });
   await removeAbandonedChannels(root);
   return {
     temporary: files,
-    blank,
+    blankFile,
     async createChannels() {
       const path = join(root, `channels-${process.pid}-${randomBytes(4).toString("hex")}`);
       await mkdir(path, { mode: 0o700 });
@@ -45,8 +45,10 @@ export async function openSandboxFolder(profileHome: string, temporary: string):
 
 /** A killed process does not remove its folder. Jobs that it started have closed the FIFOs in there. */
 async function removeAbandonedChannels(root: string): Promise<void> {
-  const abandoned = (await readdir(root)).filter((name) => name.startsWith("channels-") && !isUsed(name));
-  await Promise.all(abandoned.map((name) => rm(join(root, name), { recursive: true, force: true })));
+  const abandonedFolders = (await readdir(root)).filter(
+    (name) => name.startsWith("channels-") && !isUsed(name),
+  );
+  await Promise.all(abandonedFolders.map((name) => rm(join(root, name), { recursive: true, force: true })));
 }
 
 /** Whether the process that created the folder still runs. */

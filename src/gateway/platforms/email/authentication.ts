@@ -49,15 +49,15 @@ export function isAuthentic(
   );
 }
 
-/** What stands behind the last @. */
+/** The text after the last @. */
 function domainOf(address: string): string {
   const at = address.lastIndexOf("@");
   return at === -1 ? "" : address.slice(at + 1).toLowerCase();
 }
 
 /**
- * A property with its whole value, in which a quoted part is only the name before the last @, or a quoted text that belongs to no
- * property. Senders choose what stands within the quotes.
+ * A property with its whole value, which may contain quoted parts; or a quoted text outside of properties, which is skipped.
+ * Senders control the text within the quotes, so a property in there must not count.
  */
 const PROPERTY = /"(?:\\.|[^"\\])*"|([a-z]+)\s*\.\s*([a-z0-9_-]+)\s*=\s*((?:"(?:\\.|[^"\\])*"|[^\s"])+)/gi;
 

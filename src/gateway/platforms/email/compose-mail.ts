@@ -3,7 +3,7 @@ import MailComposer from "nodemailer/lib/mail-composer";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { OutboundPart } from "../../platform.ts";
 
-/** What a mail needs to know about the thread that it belongs to. */
+/** The thread that a mail belongs to. */
 export interface MailThread {
   /** The ids of the earlier mails, the oldest first. */
   readonly references: readonly string[];
@@ -18,12 +18,12 @@ export function mailIdOf({ id }: Pick<OutboundPart, "id">, address: string): str
   return `${id}.hermes@${address.slice(address.lastIndexOf("@") + 1)}`;
 }
 
-/** Not one that we had to make up, because a mail had none. */
-function isMailId(id: string): boolean {
+/** Whether an id is a Message-ID, not one that we created for a mail without one. */
+function isMessageId(id: string): boolean {
   return id.includes("@");
 }
 
-/** Writes the mail for a part. It says that a program has written it, so that no other program answers. */
+/** Writes the mail for a part. Its headers say that a program has written it, so that no other program answers. */
 export async function composeMail(
   part: OutboundPart,
   address: string,
@@ -32,9 +32,9 @@ export async function composeMail(
   const { content, chat, repliesTo } = part;
   const text = content.type === "text" ? content.text : (content.caption ?? "");
   const first = text.trim().replace(/\s+/g, " ") || (content.type === "file" ? content.name : "Message");
-  const known = references.filter(isMailId);
+  const known = references.filter(isMessageId);
   const kept = [...known.slice(0, 1), ...known.slice(1).slice(1 - MAX_REFERENCES)];
-  const parent = repliesTo !== undefined && isMailId(repliesTo) ? repliesTo : known.at(-1);
+  const parent = repliesTo !== undefined && isMessageId(repliesTo) ? repliesTo : known.at(-1);
   const mail = new MailComposer({
     from: address,
     to: { name: "", address: chat.chatId },

@@ -20,7 +20,7 @@ const MAX_TEXT_LENGTH = 50_000;
 const MAX_FILE_BYTES = 15 * 1024 * 1024;
 
 export function open(options: EmailOptions, parts: PlatformParts): Platform {
-  /** Where the inbox ended when this process first saw it: what was there before nobody asked us. */
+  /** The end of the inbox when this process first opened it; earlier mail is not answered. */
   let beginning: Position | undefined;
   return {
     account: options.address,
@@ -50,7 +50,7 @@ export function open(options: EmailOptions, parts: PlatformParts): Platform {
         await servers.checkSubmission(signal);
         sink.alive();
         const from = stored ?? beginning;
-        const receiving = receiveMail({ imap, options, parts, sink, from }, stop.signal);
+        const receiving = receiveMail({ imap, options, parts, sink, startPosition: from }, stop.signal);
         let isOpen = true;
         const ended = Promise.race([receiving, mailbox.closed]).then((failure) => {
           isOpen = false;
@@ -141,7 +141,7 @@ async function findPart(
   }
 }
 
-/** The thread begins with its root, also where the mail that is answered is gone. */
+/** Puts the root of the thread first, even if the answered mail no longer exists. */
 function withRoot(found: MailThread | undefined, root: string | undefined): MailThread {
   const references = found?.references ?? [];
   if (root === undefined || references[0] === root) return { references, subject: found?.subject };

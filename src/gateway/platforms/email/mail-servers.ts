@@ -10,7 +10,7 @@ import { PlatformFailure, type SendResult } from "../../platform.ts";
 import type { PlatformParts } from "../platform-parts.ts";
 import type { EmailOptions } from "./options.ts";
 
-/** The servers of a mailbox, and how they are reached. Nothing is connected before it is asked for. */
+/** Connections to the servers of a mailbox. Each is opened only when one of these functions is called. */
 export interface MailServers {
   /** Logs in over IMAP. Rejects with a `PlatformFailure`. */
   openMailbox(signal: AbortSignal): Promise<Mailbox>;
@@ -136,7 +136,7 @@ export async function prepareMailServers(
       if (signal.aborted) return notSent("stopped");
       const connection = openSubmission();
       let isWritten = false;
-      /** Read only once the server has asked for the mail: from then on it may have all of it. */
+      /** Read only after the server has accepted the recipient; from then on, the server may have the whole mail. */
       const body = Readable.from(
         (function* () {
           isWritten = true;
@@ -178,14 +178,14 @@ async function trust(caFiles: readonly string[]): Promise<ConnectionOptions> {
   }
 }
 
-/** The cause is left out: the errors of both libraries contain what was written to the server. */
+/** Omits the cause, because the errors of both libraries contain what was written to the server. */
 function loginFailure(error: unknown, host: string, isRefused: boolean): PlatformFailure {
   return isRefused
     ? new PlatformFailure("refused", `${host} refused the address or the password: ${describe(error)}`)
     : new PlatformFailure("unreachable", `${host}: ${describe(error)}`);
 }
 
-/** What the server said, else what went wrong. */
+/** The reply of the server, or else the message of the error. */
 function describe(error: unknown): string {
   const said = [fieldOf(error, "responseText"), fieldOf(error, "response")].find(
     (text) => typeof text === "string",
@@ -199,7 +199,7 @@ function notSent(reason: string, isFinal = false): SendResult {
 
 const codeOf = (error: unknown): unknown => fieldOf(error, "code");
 
-/** The number with which an SMTP server refused something. */
+/** The status code with which an SMTP server refused a command. */
 function statusOf(error: unknown): number | undefined {
   const status = fieldOf(error, "responseCode");
   return typeof status === "number" && status > 0 ? status : undefined;

@@ -71,7 +71,7 @@ export async function readMail(
   };
 }
 
-/** A mail without plain text is read in a thread of its own: anyone may have written it. */
+/** The text of an HTML mail; converted in a separate thread, because any stranger may have written the HTML. */
 async function textOfHtml(html: string | undefined, signal: AbortSignal): Promise<string> {
   if (html === undefined) return "";
   const limits = { base: "about:blank", maxMs: MAX_HTML_MS };

@@ -6,17 +6,17 @@ import type { PlatformParts } from "../platform-parts.ts";
 import type { EmailOptions } from "./options.ts";
 import { readMail } from "./read-mail.ts";
 
-/** Of a mail that is too large, only so much is read. */
+/** How much is read of a mail that is too large. */
 const HEAD_BYTES = 256 * 1024;
-/** Base64 needs a third more than the files, and the text comes on top. */
-const ENCODED = 1.4;
+/** The size of a mail relative to its files: base64 adds a third, and the mail also contains text. */
+const BASE64_FACTOR = 1.4;
 const DAY_MS = 24 * 3_600_000;
 
-/** How far the inbox was read: mails get growing numbers, until the server begins anew with another `validity`. */
+/** How far the inbox was read. Mails get ascending numbers, until the server renumbers them and changes `validity`. */
 export interface Position {
   readonly validity: string;
   readonly uid: number;
-  /** When the latest mail arrived, to continue after the numbers have begun anew. */
+  /** When the latest mail arrived, to continue by date after a renumbering. */
   readonly receivedAt: number;
 }
 
@@ -35,25 +35,25 @@ export async function openInbox(imap: ImapFlow, now: number): Promise<Position> 
   return { validity: String(uidValidity), uid: uidNext - 1, receivedAt: now };
 }
 
-export interface Receiving {
+export interface MailReception {
   readonly imap: ImapFlow;
   readonly options: EmailOptions;
   readonly parts: PlatformParts;
   readonly sink: InboundSink;
-  /** Where to continue; the numbers are those of the open inbox, or of an earlier one. */
-  readonly from: Position;
+  /** Where to continue; its numbers may be from before a renumbering. */
+  readonly startPosition: Position;
 }
 
 /** Hands over each mail that arrives, until something fails; resolves with the reason. */
 export async function receiveMail(
-  { imap, options, parts, sink, from }: Receiving,
+  { imap, options, parts, sink, startPosition }: MailReception,
   signal: AbortSignal,
 ): Promise<PlatformFailure> {
   const { clock, log } = parts;
   const arrived = new WakeFlag();
   imap.on("exists", () => arrived.touch());
-  const validity = imap.mailbox === false ? from.validity : String(imap.mailbox.uidValidity);
-  let position = from;
+  const validity = imap.mailbox === false ? startPosition.validity : String(imap.mailbox.uidValidity);
+  let position = startPosition;
   try {
     for (;;) {
       arrived.reset();
@@ -82,7 +82,7 @@ export async function receiveMail(
   }
 }
 
-/** The numbers of the mails after a position. Where they have begun anew, mail since that day: what is known is ignored. */
+/** The numbers of the mails after a position; after a renumbering, of all mails since its day, because the inbox ignores known ones. */
 async function listNew(imap: ImapFlow, position: Position, validity: string): Promise<readonly number[]> {
   const isSame = position.validity === validity;
   const query = isSame ? { uid: `${position.uid + 1}:*` } : { since: new Date(position.receivedAt - DAY_MS) };
@@ -97,7 +97,7 @@ async function fetchMail(
   { uid, validity }: { readonly uid: number; readonly validity: string },
   maxAttachmentBytes: number,
 ) {
-  const maxBytes = Math.ceil(maxAttachmentBytes * ENCODED) + HEAD_BYTES;
+  const maxBytes = Math.ceil(maxAttachmentBytes * BASE64_FACTOR) + HEAD_BYTES;
   const facts = await imap.fetchOne(String(uid), { size: true, internalDate: true }, { uid: true });
   if (facts === false) return undefined;
   const isCut = (facts.size ?? 0) > maxBytes;

@@ -12,7 +12,7 @@ const LINE =
   /^(?:@(?<tags>[^ ]+) +)?(?::(?<from>[^ !@]+)[^ ]* +)?(?<command>[A-Za-z]+|\d{3})(?<rest>(?: .*)?)$/s;
 const UNESCAPED: Readonly<Record<string, string>> = { ":": ";", s: " ", "\\": "\\", r: "\r", n: "\n" };
 
-/** Undefined for anything that is not a line of the protocol. */
+/** Parses one line; undefined for text that is not a line of the protocol. */
 export function parseIrcLine(line: string): IrcLine | undefined {
   const groups = LINE.exec(line)?.groups;
   if (groups === undefined) return undefined;
@@ -34,7 +34,7 @@ function parseTags(text: string): ReadonlyMap<string, string> {
   );
 }
 
-/** Removes what clients use for colours and styles. */
+/** Removes the codes that clients use for colours and styles. */
 export function stripFormatting(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the codes
   return text.replace(/\x03(?:\d{1,2}(?:,\d{1,2})?)?|\x04[\dA-Fa-f]{6}|[\x02\x0f\x11\x16\x1d\x1e\x1f]/g, "");
@@ -52,7 +52,7 @@ export function foldName(name: string): string {
 
 const isChannel = (name: string): boolean => /^[#&+!]/.test(name);
 
-/** A message of a person as the gateway sees it; undefined for what is not one. */
+/** A message of a person, as the gateway reads it. */
 export interface IrcMessage {
   readonly chatId: string;
   readonly isDirect: boolean;
@@ -66,6 +66,7 @@ export interface IrcMessage {
   readonly sentAt: number | undefined;
 }
 
+/** Reads the message of a person from a line; undefined for any other line. */
 export function readIrcMessage(
   { tags, from, command, parameters }: IrcLine,
   ownNick: string,

@@ -47,7 +47,7 @@ describeWith("irc", "IRC", (server) => {
       };
     },
     {
-      losesWhileAway: "IRC servers deliver only to who is connected",
+      losesWhileAway: "IRC servers deliver only to connected clients",
       neverRepeats: "IRC has no acknowledgement",
       cannotTell: "IRC servers keep no messages",
     },
@@ -84,7 +84,7 @@ describeWith("irc", "IRC", (server) => {
   });
 
   test.each(["also bad", "#room\r\nQUIT :bye", "a,b", ""])(
-    "a part for %j is refused, because that names nobody",
+    "a part for %j is refused, because that is not the name of a person or a channel",
     async (chatId) => {
       await using connection = await openBot(server.port).connect(collect([]), signal);
       const content = { type: "text", text: "hello" } as const;
@@ -168,7 +168,7 @@ describe("lines of IRC", () => {
     [""],
     [":"],
     ["@a=b"],
-  ])("%j is no message of a person", (line) => {
+  ])("%j is not read as a message of a person", (line) => {
     expect(read(line)).toBeUndefined();
   });
 

@@ -2,8 +2,8 @@ import { PlatformFailure } from "../../platform.ts";
 import type { IrcLine } from "./irc-line.ts";
 import type { IrcOptions } from "./options.ts";
 
-/** What is asked for if the server has it: who is logged in, when and under which id a message was sent. */
-const WANTED = ["account-tag", "server-time", "message-tags", "sasl"];
+/** Requested if the server offers them: the account, the time and the id of each message, and login by SASL. */
+const REQUESTED_CAPABILITIES = ["account-tag", "server-time", "message-tags", "sasl"];
 
 interface Server {
   readonly options: IrcOptions;
@@ -29,7 +29,7 @@ export async function registerOnServer({ options, write, next }: Server): Promis
         if (verb === "LS") {
           offered.push(...(parameters.at(-1) ?? "").split(" ").map((name) => name.replace(/=.*/s, "")));
           if (parameters[2] === "*") break; // more lines follow
-          const wanted = WANTED.filter(
+          const wanted = REQUESTED_CAPABILITIES.filter(
             (name) => offered.includes(name) && (name !== "sasl" || secret !== ""),
           );
           write(wanted.length === 0 ? "CAP END" : `CAP REQ :${wanted.join(" ")}`);

@@ -12,7 +12,7 @@ export interface FileReference {
 export interface ReadUpdate {
   readonly message: InboundMessage;
   readonly files: readonly FileReference[];
-  /** The press of a button, which the service wants to be told about. */
+  /** The id of a pressed button, whose press must be confirmed to the service. */
   readonly callbackId?: string | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface OwnBot {
   readonly username: string;
 }
 
-/** Undefined for what is no message of a person, such as a member that joined. */
+/** Reads a message of a person; undefined for any other update, such as a new member. */
 export function readUpdate(update: Update, me: OwnBot, now: number): ReadUpdate | undefined {
   const { message, callback_query: press } = update;
   if (press?.data !== undefined && press.message !== undefined) {

@@ -33,7 +33,7 @@ export function openTelegramApi(
     caFiles: listCaFiles(undefined, variables),
   });
 
-  /** What the library needs of `fetch`. */
+  /** The part of `fetch` that the library uses. */
   const fetchWith = (onSent: () => void, signal: AbortSignal) => async (input: unknown, init: unknown) => {
     const { headers, body } = init as RequestInit & { headers: Record<string, string> };
     const { connection: _, ...kept } = headers;
@@ -107,13 +107,13 @@ export function refusalOf(error: unknown): GrammyError | undefined {
   return error instanceof GrammyError ? error : undefined;
 }
 
-/** What went wrong, in words that contain neither the token nor the message. */
+/** Describes an error; the description contains neither the token nor the text of the message. */
 export function describeError(error: unknown): string {
   if (error instanceof GrammyError) return `Telegram answered: ${error.description}`;
   return messageOf(error instanceof HttpError ? error.error : error);
 }
 
-/** Milliseconds that the server wants to be left alone. */
+/** How many milliseconds the server demands to wait before the next request. */
 export function retryAfterMs(error: unknown): number | undefined {
   const seconds = refusalOf(error)?.parameters.retry_after;
   return seconds === undefined ? undefined : seconds * 1_000;

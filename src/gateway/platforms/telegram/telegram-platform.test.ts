@@ -157,7 +157,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     });
   });
 
-  test("a chat that is gone or has blocked the bot is final", async () => {
+  test("a part for a chat that was deleted or has blocked the bot is a final failure", async () => {
     await using server = await startTelegramServer();
     await using connection = await openBot(server).connect(collectMessages(), signal);
     for (const chatId of ["404", "403"])
@@ -395,7 +395,7 @@ describe("Telegram, with a local server that follows its documentation", () => {
     });
   });
 
-  test("updates that are no messages are skipped, and later updates arrive", async () => {
+  test("updates that are not messages are skipped, and later updates arrive", async () => {
     await using server = await startTelegramServer();
     const inbox = collectMessages();
     await using _connection = await openBot(server).connect(inbox, signal);

@@ -71,7 +71,7 @@ export function open(options: TelegramOptions, parts: PlatformParts): Platform {
         sink.alive();
         const stop = new AbortController();
         let isOpen = true;
-        const ended = poll({ telegram, me, sink, parts }, stop.signal).finally(() => {
+        const ended = receiveUpdates({ telegram, ownBot: me, sink, parts }, stop.signal).finally(() => {
           isOpen = false;
           stop.abort();
         });
@@ -101,7 +101,7 @@ export function open(options: TelegramOptions, parts: PlatformParts): Platform {
   };
 }
 
-/** Resolves once a poll has succeeded: only that proves that messages reach us, and no other program. */
+/** Resolves once a poll has succeeded: only this proves that messages reach us and not another program. */
 async function waitForTurn(
   telegram: TelegramApi,
   { sink, parts }: { readonly sink: InboundSink; readonly parts: PlatformParts },
@@ -127,13 +127,16 @@ async function waitForTurn(
 
 interface Polling {
   readonly telegram: TelegramApi;
-  readonly me: OwnBot;
+  readonly ownBot: OwnBot;
   readonly sink: InboundSink;
   readonly parts: PlatformParts;
 }
 
 /** Receives messages until something fails; resolves with the reason. The next request acknowledges what was stored. */
-async function poll({ telegram, me, sink, parts }: Polling, signal: AbortSignal): Promise<PlatformFailure> {
+async function receiveUpdates(
+  { telegram, ownBot, sink, parts }: Polling,
+  signal: AbortSignal,
+): Promise<PlatformFailure> {
   const { clock } = parts;
   let position = fromCursor(sink.cursor);
   let conflictSince: number | undefined;
@@ -160,7 +163,7 @@ async function poll({ telegram, me, sink, parts }: Polling, signal: AbortSignal)
     const last = updates.at(-1);
     if (last === undefined) continue;
     try {
-      const read = updates.flatMap((update) => readUpdate(update, me, clock.now()) ?? []);
+      const read = updates.flatMap((update) => readUpdate(update, ownBot, clock.now()) ?? []);
       const messages: InboundMessage[] = [];
       for (const { message, files } of read)
         messages.push(
@@ -188,7 +191,7 @@ function isConflict(error: unknown): boolean {
   return refusalOf(error)?.error_code === 409;
 }
 
-/** A pressed button shows that something happens until the service is told that its press has arrived. */
+/** Confirms the press of a button; until then, the app of the person shows a spinner on the button. */
 async function stopSpinner(telegram: TelegramApi, callbackId: string, signal: AbortSignal): Promise<void> {
   const limits = { withinMs: CALL_WITHIN_MS };
   await telegram

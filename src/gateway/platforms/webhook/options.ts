@@ -10,7 +10,7 @@ const route = z.strictObject({
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "expected the name of an environment variable")
     .optional(),
   enabled: z.boolean().default(true),
-  /** None means all. */
+  /** The events that are accepted; an empty list means all. */
   events: z.array(z.string().min(1)).default([]),
   prompt: z.string().min(1).optional(),
   toolsets: z.array(z.string().min(1)).default(["todo"]),

@@ -39,7 +39,7 @@ export async function openWebhookListener(
   server.on("request", (request, response) => {
     answerRequest(request, maxBodyBytes, handle).then(
       (answer) => reply(response, answer),
-      () => response.destroy(), // the sender has gone
+      () => response.destroy(), // the sender has closed the connection
     );
   });
   await new Promise<void>((resolve, reject) => {

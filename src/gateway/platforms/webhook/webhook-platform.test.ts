@@ -26,7 +26,7 @@ async function openRoute(route: object, more: object = {}, parts = platformParts
   return { platform: open(options, parts), url, port };
 }
 
-function signed(body: string, nowMs = Date.now()): Record<string, string> {
+function signatureHeaders(body: string, nowMs = Date.now()): Record<string, string> {
   const time = String(Math.floor(nowMs / 1_000));
   const signature = createHmac("sha256", SECRET).update(`${time}.${body}`).digest("hex");
   return { "x-webhook-timestamp": time, "x-webhook-signature-v2": signature };
@@ -84,7 +84,7 @@ describe("webhook", () => {
         // Real senders also try again until a request is accepted.
         async write(text) {
           const body = JSON.stringify({ text });
-          const headers = signed(body);
+          const headers = signatureHeaders(body);
           const accepted = async (): Promise<void> => {
             for (;;) {
               if ((await post(url, body, headers).catch(() => 0)) === 202) return;
@@ -113,11 +113,11 @@ describe("webhook", () => {
 
   test.each([
     ["no signature at all", {}],
-    ["a wrong signature", { ...signed("{}"), "x-webhook-signature-v2": "0".repeat(64) }],
-    ["the signature of another body", signed('{"a":1}')],
-    ["a signature from ten minutes ago", signed("{}", Date.now() - 600_000)],
-    ["a signature from the future", signed("{}", Date.now() + 600_000)],
-    ["a time that is none", { ...signed("{}"), "x-webhook-timestamp": "now" }],
+    ["a wrong signature", { ...signatureHeaders("{}"), "x-webhook-signature-v2": "0".repeat(64) }],
+    ["the signature of another body", signatureHeaders('{"a":1}')],
+    ["a signature from ten minutes ago", signatureHeaders("{}", Date.now() - 600_000)],
+    ["a signature from the future", signatureHeaders("{}", Date.now() + 600_000)],
+    ["an invalid time", { ...signatureHeaders("{}"), "x-webhook-timestamp": "now" }],
   ])("K21: a request with %s is refused and stored nowhere", async (_, headers) => {
     const { platform, url } = await openRoute({});
     const inbox = collectMessages();
@@ -130,7 +130,7 @@ describe("webhook", () => {
     const { platform, url } = await openRoute({});
     const inbox = collectMessages();
     await using _connection = await platform.connect(inbox, signal);
-    const headers = signed('{"n":1}');
+    const headers = signatureHeaders('{"n":1}');
     expect(await post(url, '{"n":1}', { ...headers, "x-request-id": "first" })).toBe(202);
     expect(await post(url, '{"n":1}', { ...headers, "x-request-id": "second" })).toBe(202);
     expect(new Set(inbox.stored.map(({ id }) => id)).size).toBe(1);
@@ -163,7 +163,7 @@ describe("webhook", () => {
     const parts = platformParts({ variable: (name) => (name === "BUILD_SECRET" ? SECRET : undefined) });
     const { platform, url } = await openRoute({ secret_env: "BUILD_SECRET" }, { secret: "of others" }, parts);
     await using _connection = await platform.connect(collectMessages(), signal);
-    expect(await post(url, "{}", signed("{}"))).toBe(202);
+    expect(await post(url, "{}", signatureHeaders("{}"))).toBe(202);
   });
 
   test("events that a route does not name are ignored, and what is not JSON is refused", async () => {
@@ -171,11 +171,11 @@ describe("webhook", () => {
     const inbox = collectMessages();
     await using _connection = await platform.connect(inbox, signal);
     const body = '{"ref":"main","by":{"name":"Anna"}}';
-    expect(await post(url, body, { ...signed(body), "x-webhook-event": "star" })).toBe(200);
-    expect(await post(url, body, { ...signed(body), "x-webhook-event": "push" })).toBe(202);
-    expect(await post(url, "no", signed("no"))).toBe(400);
+    expect(await post(url, body, { ...signatureHeaders(body), "x-webhook-event": "star" })).toBe(200);
+    expect(await post(url, body, { ...signatureHeaders(body), "x-webhook-event": "push" })).toBe(202);
+    expect(await post(url, "no", signatureHeaders("no"))).toBe(400);
     const deep = "[".repeat(100_000) + "]".repeat(100_000);
-    expect(await post(url, deep, signed(deep))).toBe(400);
+    expect(await post(url, deep, signatureHeaders(deep))).toBe(400);
     expect(inbox.stored.map(({ text }) => text)).toEqual(["main by Anna"]);
   });
 
@@ -185,10 +185,10 @@ describe("webhook", () => {
     const { platform, url } = await openRoute({}, { rate_limit_per_minute: 2, max_body_bytes: 100 }, parts);
     await using _connection = await platform.connect(collectMessages(), signal);
     const long = JSON.stringify("x".repeat(100));
-    expect(await post(url, long, signed(long))).toBe(413);
-    expect(await post(url.replace("build", "other"), "{}", signed("{}"))).toBe(404);
+    expect(await post(url, long, signatureHeaders(long))).toBe(413);
+    expect(await post(url.replace("build", "other"), "{}", signatureHeaders("{}"))).toBe(404);
     expect((await fetch(url)).status).toBe(405);
-    const numbered = async (body: string) => post(url, body, signed(body, clock.now()));
+    const numbered = async (body: string) => post(url, body, signatureHeaders(body, clock.now()));
     expect([await numbered("1"), await numbered("2"), await numbered("3")]).toEqual([202, 202, 429]);
     await clock.advance(60_000);
     expect(await numbered("4")).toBe(202);
@@ -206,7 +206,7 @@ describe("webhook", () => {
         }),
     };
     await using connection = await platform.connect(inbox, signal);
-    expect(await post(url, "{}", signed("{}"))).toBe(503);
+    expect(await post(url, "{}", signatureHeaders("{}"))).toBe(503);
     expect(within?.aborted).toBe(true);
     expect(await Promise.race([connection.ended, "open"])).toBe("open");
   });
@@ -257,7 +257,7 @@ describe("webhook", () => {
     const { platform, url } = await openRoute({ deliver, deliver_only: true, prompt: "Build: {state}" });
     const inbox = collectMessages();
     await using _connection = await platform.connect(inbox, signal);
-    await post(url, '{"state":"red"}', signed('{"state":"red"}'));
+    await post(url, '{"state":"red"}', signatureHeaders('{"state":"red"}'));
     expect(inbox.stored[0]).toMatchObject({
       text: "Build: red",
       handling: "relay",

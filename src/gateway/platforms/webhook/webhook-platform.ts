@@ -36,7 +36,7 @@ const MAX_ID_LENGTH = 100;
 interface OpenRoute extends WebhookRoute {
   readonly secret: string;
   /** When its latest requests were accepted. */
-  readonly accepted: number[];
+  readonly acceptedAt: number[];
 }
 
 export function open(options: WebhookOptions, parts: PlatformParts): Platform {
@@ -97,7 +97,7 @@ export function open(options: WebhookOptions, parts: PlatformParts): Platform {
   };
 }
 
-/** The routes that are on. One without a verifier or a secret is an error: nothing is listened to then. */
+/** The enabled routes. Throws if one of them cannot be served safely; then no route is served. */
 function openRoutes(options: WebhookOptions, parts: PlatformParts): ReadonlyMap<string, OpenRoute> {
   const routes = new Map<string, OpenRoute>();
   for (const route of options.routes) {
@@ -114,7 +114,7 @@ function openRoutes(options: WebhookOptions, parts: PlatformParts): ReadonlyMap<
       );
     if (verify !== "none" && secret === "") fail(`${variable ?? "WEBHOOK_SECRET"} is not set`);
     if (route.deliver_only && route.deliver === undefined) fail("deliver_only needs deliver");
-    routes.set(name, { ...route, secret, accepted: [] });
+    routes.set(name, { ...route, secret, acceptedAt: [] });
   }
   return routes;
 }
@@ -147,15 +147,15 @@ async function receiveRequest(
     return { status: 401, message: "the signature is missing, wrong or too old" };
   }
   sink.alive();
-  while ((route.accepted[0] ?? now) <= now - WINDOW_MS) route.accepted.shift();
-  if (route.accepted.length >= options.rate_limit_per_minute)
+  while ((route.acceptedAt[0] ?? now) <= now - WINDOW_MS) route.acceptedAt.shift();
+  if (route.acceptedAt.length >= options.rate_limit_per_minute)
     return { status: 429, message: "too many requests", retryAfterSeconds: WINDOW_MS / 1_000 };
   const payload = parseJson(body);
   if (payload === undefined) return { status: 400, message: "the body is not JSON" };
   const event = eventOf(header, payload);
   if (route.events.length > 0 && !route.events.includes(event ?? ""))
     return { status: 200, message: "ignored" };
-  route.accepted.push(now);
+  route.acceptedAt.push(now);
   const text = renderPrompt(route.prompt, { route: route.name, name: event, payload });
   using deadline = openDeadline(new AbortController().signal, STORE_WITHIN_MS);
   try {
@@ -187,7 +187,7 @@ function toInbound(
   };
 }
 
-/** Undefined for what is not JSON, or nested absurdly. */
+/** Undefined for text that is not JSON or is nested too deeply. */
 function parseJson(body: Uint8Array): unknown {
   try {
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
@@ -211,7 +211,7 @@ function eventOf(header: PostedRequest["header"], payload: unknown): string | un
   return [type, event].find((one) => typeof one === "string");
 }
 
-/** Asks our own listener now and then; resolves when it does not answer. */
+/** Sends a request to our own listener at intervals; resolves with the failure when it does not answer. */
 async function probe(
   { host, port }: WebhookOptions,
   { parts, sink }: { readonly parts: PlatformParts; readonly sink: InboundSink },

@@ -190,6 +190,7 @@ class CodeReader {
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", "0": "\0", "\n": "" };
 
 function decodeEscapes(text: string): string {
+  if (!text.includes("\\")) return text;
   return text.replace(/\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([\s\S]))/g, (_, hex, unicode, character) => {
     const code = hex ?? unicode;
     return code === undefined

@@ -6,7 +6,7 @@ import type {
   TaskEdit,
   TaskMove,
 } from "../../../../../src/api/contract/tasks.ts";
-import type { Toasts } from "../../../components/toast.tsx";
+import type { Toasts } from "../../../components/layout/toast.tsx";
 import type { Api } from "../../../data/api.ts";
 import type { BoardStore } from "../../../data/board-store.ts";
 import { Problem } from "../../../data/problem.ts";

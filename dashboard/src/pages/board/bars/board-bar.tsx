@@ -1,7 +1,7 @@
 import type { BoardAnswer, BoardsAnswer } from "../../../../../src/api/contract/boards.ts";
-import { Button } from "../../../components/button.tsx";
-import { Icon } from "../../../components/icon.tsx";
-import { Menu, type MenuEntry } from "../../../components/menu.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { Menu, type MenuEntry } from "../../../components/controls/menu.tsx";
 import type { BoardStore } from "../../../data/board-store.ts";
 import { words } from "../../../words/words.ts";
 import { useSummary } from "../board-context.tsx";

@@ -1,6 +1,6 @@
 import { useRef } from "react";
-import { Button } from "../../../components/button.tsx";
-import { Menu } from "../../../components/menu.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Menu } from "../../../components/controls/menu.tsx";
 import { words } from "../../../words/words.ts";
 import { useBoard, useSelected } from "../board-context.tsx";
 import { moveItems } from "../menus/card-menu.tsx";

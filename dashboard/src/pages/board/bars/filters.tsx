@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "react";
 import type { BoardAnswer, Status } from "../../../../../src/api/contract/boards.ts";
-import { Button } from "../../../components/button.tsx";
-import { Icon, type IconName } from "../../../components/icon.tsx";
-import { Picker } from "../../../components/picker.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon, type IconName } from "../../../components/controls/icon.tsx";
+import { Picker } from "../../../components/controls/picker.tsx";
 import type { BoardStore } from "../../../data/board-store.ts";
 import { useKeys } from "../../../shell/keys.tsx";
 import { joined, number } from "../../../words/format.ts";

@@ -1,8 +1,8 @@
 import { type CSSProperties, memo, useLayoutEffect, useRef, useSyncExternalStore } from "react";
 import type { CardReason } from "../../../../../src/api/contract/boards.ts";
-import { Button } from "../../../components/button.tsx";
-import { Icon } from "../../../components/icon.tsx";
-import { Ago, Elapsed, When } from "../../../components/time.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { Ago, Elapsed, When } from "../../../components/text/time.tsx";
 import type { CardView } from "../../../data/board-store.ts";
 import { money, when } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";

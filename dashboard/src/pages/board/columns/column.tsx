@@ -1,12 +1,12 @@
 import { type CSSProperties, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { Status } from "../../../../../src/api/contract/boards.ts";
-import { Button } from "../../../components/button.tsx";
-import { Icon } from "../../../components/icon.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { rowWindow, scrollToRow, WINDOWED_FROM } from "../../../components/layout/row-window.ts";
 import { number } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard, useColumn } from "../board-context.tsx";
 import { useColumnDrop } from "../drag/use-column-drop.ts";
-import { rowWindow, scrollToRow, WINDOWED_FROM } from "../model/row-window.ts";
 import { Card } from "./card.tsx";
 import styles from "./columns.module.css";
 import { STATUS_ICONS } from "./status-icons.ts";

@@ -1,5 +1,5 @@
 import type { Status } from "../../../../../src/api/contract/boards.ts";
-import type { IconName } from "../../../components/icon.tsx";
+import type { IconName } from "../../../components/controls/icon.tsx";
 
 export const STATUS_ICONS: Readonly<Record<Status, IconName>> = {
   triage: "triage",

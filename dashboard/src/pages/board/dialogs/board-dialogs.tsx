@@ -1,10 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { BoardAnswer } from "../../../../../src/api/contract/boards.ts";
-import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
-import { TextField } from "../../../components/field.tsx";
-import { Note } from "../../../components/note.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { TextField } from "../../../components/controls/field.tsx";
+import { Dialog } from "../../../components/layout/dialog.tsx";
+import { Note } from "../../../components/layout/note.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";

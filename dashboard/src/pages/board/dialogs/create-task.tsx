@@ -1,10 +1,10 @@
 import { useRef, useState } from "react";
 import type { CreatedTask, NewTask } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
-import { Select, TextArea, TextField } from "../../../components/field.tsx";
-import { Note } from "../../../components/note.tsx";
-import { useToasts } from "../../../components/toast.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Select, TextArea, TextField } from "../../../components/controls/field.tsx";
+import { Dialog } from "../../../components/layout/dialog.tsx";
+import { Note } from "../../../components/layout/note.tsx";
+import { useToasts } from "../../../components/layout/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { randomId } from "../../../data/random-id.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";

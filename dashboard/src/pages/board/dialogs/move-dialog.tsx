@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
-import { Select, TextArea, TextField } from "../../../components/field.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Select, TextArea, TextField } from "../../../components/controls/field.tsx";
+import { Dialog } from "../../../components/layout/dialog.tsx";
 import { words } from "../../../words/words.ts";
 import type { MoveAnswers, MoveIntent } from "../actions/plan-move.ts";
 import { useBoard } from "../board-context.tsx";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useId, useState } from "react";
 import type { CardsAnswer } from "../../../../../src/api/contract/boards.ts";
-import { TextField } from "../../../components/field.tsx";
+import { TextField } from "../../../components/controls/field.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { words } from "../../../words/words.ts";
 import { cardsPath } from "../use-board-cards.ts";

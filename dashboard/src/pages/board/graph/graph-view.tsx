@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { LinksAnswer, TaskName } from "../../../../../src/api/contract/boards.ts";
-import { Button } from "../../../components/button.tsx";
-import { Icon } from "../../../components/icon.tsx";
-import { FailureNote, Note } from "../../../components/note.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { FailureNote, Note } from "../../../components/layout/note.tsx";
 import { useAppData } from "../../../data/app-data.tsx";
 import { words } from "../../../words/words.ts";
 import { useBoard, useCard } from "../board-context.tsx";

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "react";
 import type { Status } from "../../../../../src/api/contract/boards.ts";
-import { Icon } from "../../../components/icon.tsx";
-import { Ago } from "../../../components/time.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { rowWindow } from "../../../components/layout/row-window.ts";
+import { Ago } from "../../../components/text/time.tsx";
 import { useKeys } from "../../../shell/keys.tsx";
 import { moveToRow } from "../../../shell/move-to-row.ts";
 import { money } from "../../../words/format.ts";
@@ -9,7 +10,6 @@ import { words } from "../../../words/words.ts";
 import { useBoard, useCard, useIsSelected, useSummary } from "../board-context.tsx";
 import { Priority, reasonText } from "../columns/card.tsx";
 import { STATUS_ICONS } from "../columns/status-icons.ts";
-import { rowWindow } from "../model/row-window.ts";
 import styles from "./list-view.module.css";
 
 const { board: text } = words;

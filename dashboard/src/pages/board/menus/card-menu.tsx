@@ -1,6 +1,6 @@
 import type { Card, Status } from "../../../../../src/api/contract/boards.ts";
-import { FloatingMenu, type MenuEntry, type MenuItem } from "../../../components/menu.tsx";
-import { useToasts } from "../../../components/toast.tsx";
+import { FloatingMenu, type MenuEntry, type MenuItem } from "../../../components/controls/menu.tsx";
+import { useToasts } from "../../../components/layout/toast.tsx";
 import { words } from "../../../words/words.ts";
 import { type CardMenuRequest, useBoard } from "../board-context.tsx";
 import { STATUS_ICONS } from "../columns/status-icons.ts";

@@ -1,5 +1,5 @@
-import type { MenuItem } from "../../../components/menu.tsx";
-import type { Toasts } from "../../../components/toast.tsx";
+import type { MenuItem } from "../../../components/controls/menu.tsx";
+import type { Toasts } from "../../../components/layout/toast.tsx";
 import { words } from "../../../words/words.ts";
 import type { BoardTools } from "../board-context.tsx";
 

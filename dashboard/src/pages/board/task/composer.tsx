@@ -1,9 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { AnsweredTask, ShownTask } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { TextArea } from "../../../components/field.tsx";
-import { useToasts } from "../../../components/toast.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { TextArea } from "../../../components/controls/field.tsx";
+import { useToasts } from "../../../components/layout/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { COMMAND_KEY, useKeys } from "../../../shell/keys.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";

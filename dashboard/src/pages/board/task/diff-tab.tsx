@@ -1,14 +1,14 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import type { RunDiff, ShownTask } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { FailureNote } from "../../../components/note.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { FailureNote } from "../../../components/layout/note.tsx";
+import { rowWindow } from "../../../components/layout/row-window.ts";
 import { useApi } from "../../../data/app-data.tsx";
 import { words } from "../../../words/words.ts";
 import { taskPath } from "../board-queries.ts";
 import { parseDiff } from "../model/diff-lines.ts";
 import { plainLine } from "../model/log-buffer.ts";
-import { rowWindow } from "../model/row-window.ts";
 import styles from "./diff-tab.module.css";
 
 const { diff: text } = words.task;

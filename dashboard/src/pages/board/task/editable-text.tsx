@@ -1,9 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { ChangedTask, ShownTask, TaskEdit } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { TextArea, TextField } from "../../../components/field.tsx";
-import { useToasts } from "../../../components/toast.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { TextArea, TextField } from "../../../components/controls/field.tsx";
+import { useToasts } from "../../../components/layout/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { Problem } from "../../../data/problem.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";

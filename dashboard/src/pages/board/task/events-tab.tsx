@@ -1,5 +1,5 @@
 import type { ShownTask } from "../../../../../src/api/contract/tasks.ts";
-import { When } from "../../../components/time.tsx";
+import { When } from "../../../components/text/time.tsx";
 import { words } from "../../../words/words.ts";
 import styles from "./events-tab.module.css";
 

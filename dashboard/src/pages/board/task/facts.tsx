@@ -1,11 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { ChangedTask, ShownTask, TaskEdit } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
-import { Select, TextField } from "../../../components/field.tsx";
-import { Note } from "../../../components/note.tsx";
-import { When } from "../../../components/time.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Select, TextField } from "../../../components/controls/field.tsx";
+import { Dialog } from "../../../components/layout/dialog.tsx";
+import { Note } from "../../../components/layout/note.tsx";
+import { When } from "../../../components/text/time.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { joined } from "../../../words/format.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";

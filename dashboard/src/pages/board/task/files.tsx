@@ -1,10 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { ShownTask, TaskFile } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
-import { Icon } from "../../../components/icon.tsx";
-import { useToasts } from "../../../components/toast.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { Dialog } from "../../../components/layout/dialog.tsx";
+import { useToasts } from "../../../components/layout/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { size } from "../../../words/format.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { ShownTask } from "../../../../../src/api/contract/tasks.ts";
-import { Select } from "../../../components/field.tsx";
+import { Select } from "../../../components/controls/field.tsx";
 import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";
 import styles from "./log-tab.module.css";

@@ -1,12 +1,12 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RunLog, RunLogPiece } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { FailureNote } from "../../../components/note.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { FailureNote } from "../../../components/layout/note.tsx";
+import { rowWindow } from "../../../components/layout/row-window.ts";
 import { useAppData } from "../../../data/app-data.tsx";
 import { words } from "../../../words/words.ts";
 import { taskPath } from "../board-queries.ts";
 import { appendLog, type LogBuffer, MAX_LINES, openLog, plainLine, prependLog } from "../model/log-buffer.ts";
-import { rowWindow } from "../model/row-window.ts";
 import styles from "./log-tab.module.css";
 
 const { log: text } = words.task;

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { Run, ShownTask } from "../../../../../src/api/contract/tasks.ts";
-import { Elapsed, When } from "../../../components/time.tsx";
+import { Elapsed, When } from "../../../components/text/time.tsx";
 import { amount, elapsed, money } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import styles from "./runs-tab.module.css";

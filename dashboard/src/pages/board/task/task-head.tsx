@@ -1,10 +1,10 @@
 import { useRef, useState } from "react";
 import type { ShownTask, TaskEdit } from "../../../../../src/api/contract/tasks.ts";
-import { Button } from "../../../components/button.tsx";
-import { Icon } from "../../../components/icon.tsx";
-import { Menu } from "../../../components/menu.tsx";
-import { Elapsed, When } from "../../../components/time.tsx";
-import { useToasts } from "../../../components/toast.tsx";
+import { Button } from "../../../components/controls/button.tsx";
+import { Icon } from "../../../components/controls/icon.tsx";
+import { Menu } from "../../../components/controls/menu.tsx";
+import { useToasts } from "../../../components/layout/toast.tsx";
+import { Elapsed, When } from "../../../components/text/time.tsx";
 import { useKeys } from "../../../shell/keys.tsx";
 import { money } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";

@@ -1,7 +1,7 @@
 import type { RefObject } from "react";
 import type { ShownTask, TaskMove } from "../../../../../src/api/contract/tasks.ts";
-import type { MenuEntry, MenuItem } from "../../../components/menu.tsx";
-import type { Toasts } from "../../../components/toast.tsx";
+import type { MenuEntry, MenuItem } from "../../../components/controls/menu.tsx";
+import type { Toasts } from "../../../components/layout/toast.tsx";
 import { words } from "../../../words/words.ts";
 import type { BoardTools } from "../board-context.tsx";
 import { STATUS_ICONS } from "../columns/status-icons.ts";

@@ -1,4 +1,5 @@
 import type { BoardStore } from "../../../../board/board-store.ts";
+import { findTaskId } from "../../../../board/find-task-id.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import type { DashboardParts } from "../../dashboard-parts.ts";
 import type { DashboardCall } from "../../dashboard-route.ts";
@@ -14,8 +15,6 @@ export function requireBoard(
   return data.boards.open(params["board"] ?? "", disconnected);
 }
 
-const WHOLE = /^t_[0-9a-f]{12}$/;
-
 /** The full id of the task in the path, which may be an id, an id prefix or a number. */
 export async function requireTaskId(
   { params, disconnected }: Call,
@@ -23,10 +22,7 @@ export async function requireTaskId(
   name = "task",
 ): Promise<string> {
   const text = params[name] ?? "";
-  if (WHOLE.test(text)) return text;
-  const [found, ...others] = await store.findTasks(text, disconnected);
-  if (found === undefined)
-    throw new AppError("task-not-found", `There is no task ${JSON.stringify(text)} on this board.`);
-  if (others.length === 0) return found.id;
-  throw new AppError("task-ambiguous", `Several task ids start with ${text}.`);
+  const id = await findTaskId(store, text, disconnected);
+  if (id !== undefined) return id;
+  throw new AppError("task-not-found", `There is no task ${JSON.stringify(text)} on this board.`);
 }

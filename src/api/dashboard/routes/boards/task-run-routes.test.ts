@@ -25,7 +25,7 @@ import {
   runLogSchema,
   shownTaskSchema,
 } from "../../../contract/tasks.ts";
-import { createRunLogSource } from "../../../live/sources/logs.ts";
+import { createRunLogSource } from "../../../live/sources/run-logs.ts";
 
 /** A home with a task that a worker has claimed, whose log has 3,000 lines. */
 async function openWithRun() {
@@ -34,7 +34,7 @@ async function openWithRun() {
   const { task } = await home.ask(createdTaskSchema, "POST", "boards/default/tasks", { json });
   const board = await home.data.boards.open("default", neverAborted);
   const system = board.store.as({ kind: "system", name: "dispatcher" });
-  const { claimed } = await system.claim({ ...CLAIM, wanted: [task.id] }, neverAborted);
+  const { claimed } = await system.claim({ ...CLAIM, taskIds: [task.id] }, neverAborted);
   const run = claimed[0]?.run.id ?? 0;
   const token = claimed[0]?.token ?? "";
   const log = board.logPath(task.id, run);

@@ -3,7 +3,7 @@ import { captureStreams } from "../../../../../test/support/built-program.ts";
 import { createTerminal } from "../../../terminal/terminal.ts";
 import { createBoardScreen, type ScreenRow } from "./board-screen.ts";
 
-const ROW: ScreenRow = { number: 1, title: "Write", who: "coder", state: "running", detail: "run 1" };
+const ROW: ScreenRow = { number: 1, title: "Write", assignee: "coder", state: "running", detail: "run 1" };
 
 /** Prints two lines and two states of the board. */
 function printBoard(isLive: boolean): string {

@@ -3,7 +3,7 @@ import type { Terminal } from "../../../terminal/terminal.ts";
 export interface ScreenRow {
   readonly number: number;
   readonly title: string;
-  readonly who: string;
+  readonly assignee: string;
   readonly state: "done" | "running" | "ready" | "waiting";
   readonly detail: string;
 }
@@ -45,13 +45,13 @@ function renderRows(rows: readonly ScreenRow[], colours: Terminal["colours"]): r
   const style = { done: colours.green, running: colours.cyan, ready: colours.yellow, waiting: colours.dim };
   const width = (of: (row: ScreenRow) => string): number =>
     Math.max(...rows.map((row) => of(row).length)) + 2;
-  const widths = { title: width(({ title }) => title), who: width(({ who }) => who) };
+  const widths = { title: width(({ title }) => title), who: width(({ assignee: who }) => who) };
   const count = (wanted: ScreenRow["state"]): number => rows.filter(({ state }) => state === wanted).length;
   const heading = `  ── the board: ${count("done")} of ${rows.length} done, ${count("running")} running `;
   return [
     "",
     colours.dim(heading.padEnd(78, "─")),
-    ...rows.map(({ number, title, who, state, detail }) => {
+    ...rows.map(({ number, title, assignee: who, state, detail }) => {
       const words = `${title.padEnd(widths.title)}${who.padEnd(widths.who)}`;
       return `  ${number}  ${words}${style[state](`${state.padEnd(9)}${detail}`)}`.trimEnd();
     }),

@@ -2,7 +2,7 @@ import type { ScriptInput } from "../../../../providers/scripted/script.ts";
 import { CASES, type DemoOptions, PROGRESS } from "../open-demo.ts";
 
 /** The number of the task whose worker is killed. */
-export const KILLED = 6;
+export const KILLED_TASK = 6;
 
 const CONVERT = `# convert.sh CELSIUS prints degrees Fahrenheit
 echo $(($1 * 9 / 5 + 32))
@@ -118,7 +118,7 @@ export function createDashboardGraph(options: DemoOptions): readonly DemoTask[] 
     ...createGraph(options),
     {
       title: "Choose a licence",
-      assignee: LICENSER,
+      assignee: LICENSE_PROFILE,
       after: [1],
       file: "LICENSE",
       question: "MIT or Apache 2.0?",
@@ -132,7 +132,7 @@ export function createDashboardGraph(options: DemoOptions): readonly DemoTask[] 
  * This profile has only one task, because its scripted model recognises the run after the answer by the text `ended: blocked`,
  * which would match any other blocked task of the profile too.
  */
-const LICENSER = "lawyer";
+const LICENSE_PROFILE = "lawyer";
 const AFTER_ANSWER = "ended: blocked";
 
 /** The body of a task, by which the scripted model recognises it. */

@@ -13,13 +13,13 @@ import {
 } from "../open-demo.ts";
 import { type BoardScreen, createBoardScreen, type ScreenRow } from "./board-screen.ts";
 import { type DemoBoard, openDemoBoard } from "./demo-board.ts";
-import { createGraph, type DemoTask, KILLED } from "./demo-tasks.ts";
+import { createGraph, type DemoTask, KILLED_TASK } from "./demo-tasks.ts";
 
 const POLL_MS = 50;
 /** The size of the board view with two event lines above it. */
-const SMALLEST = { columns: 80, rows: 14 };
+const MIN_TERMINAL_SIZE = { columns: 80, rows: 14 };
 
-interface Show {
+interface BoardDemo {
   readonly demo: Demo;
   readonly board: DemoBoard;
   readonly graph: readonly DemoTask[];
@@ -48,7 +48,7 @@ export async function runBoardDemo(context: CommandContext, options: DemoOptions
 
   terminal.print(`\n${bold("$ hermes kanban daemon")}`);
   const startedAt = performance.now();
-  const show: Show = {
+  const show: BoardDemo = {
     demo,
     board,
     graph,
@@ -57,7 +57,7 @@ export async function runBoardDemo(context: CommandContext, options: DemoOptions
     printedKinds: new Set(),
     time: () => `${((performance.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s`,
   };
-  const half = async (action: Promise<void>): Promise<void> => {
+  const abortOnFailure = async (action: Promise<void>): Promise<void> => {
     try {
       await action;
     } catch (error) {
@@ -66,7 +66,10 @@ export async function runBoardDemo(context: CommandContext, options: DemoOptions
     }
   };
   // Rejects with the first failure, which aborts the other half.
-  await Promise.all([half(showChanges(show, signal)), half(killOne(show, context, signal))]);
+  await Promise.all([
+    abortOnFailure(showChanges(show, signal)),
+    abortOnFailure(killOne(show, context, signal)),
+  ]);
   show.screen.end();
   await showResult(show, context, signal);
   demo.end([
@@ -83,11 +86,13 @@ export async function runBoardDemo(context: CommandContext, options: DemoOptions
 function canRedraw({ terminal, variables }: CommandContext): boolean {
   const { columns = 0 } = terminal;
   const rows = process.stdout.rows ?? 0;
-  return columns >= SMALLEST.columns && rows >= SMALLEST.rows && variables["TERM"] !== "dumb";
+  return (
+    columns >= MIN_TERMINAL_SIZE.columns && rows >= MIN_TERMINAL_SIZE.rows && variables["TERM"] !== "dumb"
+  );
 }
 
 /** Shows the board until all tasks are done. */
-async function showChanges(show: Show, signal: AbortSignal): Promise<void> {
+async function showChanges(show: BoardDemo, signal: AbortSignal): Promise<void> {
   const { board, screen, daemon } = show;
   let isOver = false;
   const ended = daemon.ended.then((end) => {
@@ -110,7 +115,7 @@ async function showChanges(show: Show, signal: AbortSignal): Promise<void> {
   }
 }
 
-function printEvent({ board, graph, screen, printedKinds, time }: Show, event: BoardEvent): void {
+function printEvent({ board, graph, screen, printedKinds, time }: BoardDemo, event: BoardEvent): void {
   const index = board.ids.indexOf(event.task_id ?? "");
   const task = graph[index];
   const { summary, pid } = event.payload;
@@ -122,19 +127,19 @@ function printEvent({ board, graph, screen, printedKinds, time }: Show, event: B
   const text = words[event.kind];
   if (task === undefined || text === undefined) return;
   screen.say(`${time()}  ${index + 1} ${task.title.padEnd(21)} ${task.assignee.padEnd(7)} ${text}`);
-  if (index + 1 === KILLED) printedKinds.add(event.kind);
+  if (index + 1 === KILLED_TASK) printedKinds.add(event.kind);
 }
 
-async function rowsOf(show: Show, tasks: readonly Task[]): Promise<readonly ScreenRow[]> {
+async function rowsOf(show: BoardDemo, tasks: readonly Task[]): Promise<readonly ScreenRow[]> {
   const { board, graph, demo } = show;
   const statuses = new Map(tasks.map((task) => [task.id, task]));
   const isDone = (number: number): boolean => statuses.get(board.ids[number - 1] ?? "")?.status === "done";
   const cases = (await demo.casesDone()).length;
-  return graph.map(({ title, assignee: who, after, file }, index): ScreenRow => {
+  return graph.map(({ title, assignee, after, file }, index): ScreenRow => {
     const number = index + 1;
-    const row = { number, title, who };
+    const row = { number, title, assignee };
     const task = statuses.get(board.ids[index] ?? "");
-    const progress = number === KILLED && cases > 0 ? `, case ${cases} of ${CASES}` : "";
+    const progress = number === KILLED_TASK && cases > 0 ? `, case ${cases} of ${CASES}` : "";
     if (task?.status === "done") return { ...row, state: "done", detail: file };
     if (task?.status === "running")
       return { ...row, state: "running", detail: `run ${task.current_run_id}${progress}` };
@@ -146,17 +151,17 @@ async function rowsOf(show: Show, tasks: readonly Task[]): Promise<readonly Scre
 }
 
 /** Kills the worker of the long check halfway, and restarts its task without the usual pause. */
-async function killOne(show: Show, { terminal }: CommandContext, signal: AbortSignal): Promise<void> {
+async function killOne(show: BoardDemo, { terminal }: CommandContext, signal: AbortSignal): Promise<void> {
   const { demo, board, screen, printedKinds, time } = show;
   const { bold, red } = terminal.colours;
-  const id = board.ids[KILLED - 1] ?? "";
+  const id = board.ids[KILLED_TASK - 1] ?? "";
   while ((await demo.casesDone()).length < KILLED_AFTER_CASES) await systemClock.sleep(10, signal);
   const pid = (await board.store.show(id, signal)).runs.at(-1)?.worker_pid;
-  if (pid === null || pid === undefined) throw demoFailed(`the worker of task ${KILLED} is not known`);
+  if (pid === null || pid === undefined) throw demoFailed(`the worker of task ${KILLED_TASK} is not known`);
   process.kill(pid, "SIGKILL");
   const { length: done } = await demo.casesDone();
   screen.say(
-    `${time()}  ${red(`kill -9 ${pid}`)}: the worker of task ${KILLED}, at case ${done} of ${CASES}`,
+    `${time()}  ${red(`kill -9 ${pid}`)}: the worker of task ${KILLED_TASK}, at case ${done} of ${CASES}`,
   );
   while (!printedKinds.has("crashed")) await systemClock.sleep(POLL_MS, signal);
   await demo.pause(1_500);
@@ -173,7 +178,7 @@ async function waitForEnd(child: DemoProcess): Promise<Awaited<DemoProcess["ende
 
 /** Checks the stored runs and the files, and prints a summary. */
 async function showResult(
-  { demo, board, graph }: Show,
+  { demo, board, graph }: BoardDemo,
   { terminal }: CommandContext,
   signal: AbortSignal,
 ): Promise<void> {

@@ -57,10 +57,14 @@ export function withPathsIn(folder: string, rows: Iterable<string>): Iterable<st
   };
 }
 
-/** Writes the files of an import to their final paths. Without `keep`, disposing removes them again. */
+/**
+ * Writes the files of an import to their final paths. Without `keep`, disposing removes them again. `replace` replaces existing
+ * files, whose content may be cut off.
+ */
 export class ImportedFiles implements AsyncDisposable {
   readonly #attachments = new Map<number, Attachment>();
   readonly #folder: string;
+  readonly #replace: boolean;
   readonly #paths: string[] = [];
   #isKept = false;
   readonly #damaged: string[] = [];
@@ -68,8 +72,9 @@ export class ImportedFiles implements AsyncDisposable {
     | { readonly attachment: Attachment; readonly file: FileHandle; readonly check: ContentVerifier }
     | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, { replace = false }: { readonly replace?: boolean } = {}) {
     this.#folder = folder;
+    this.#replace = replace;
   }
 
   /** Records a row if it is an attachment, whose file follows later. */
@@ -114,10 +119,11 @@ export class ImportedFiles implements AsyncDisposable {
 
   async #begin(id: number) {
     const attachment = this.#attachments.get(id);
-    if (attachment === undefined) throw invalid(`A file belongs to an unknown attachment ${id}.`);
+    if (attachment === undefined) throw invalidImport(`A file belongs to an unknown attachment ${id}.`);
     const path = pathOf(attachment, this.#folder);
     await ensurePrivateFolder(join(this.#folder, folderNameOf(attachment.task_id)));
     try {
+      if (this.#replace) await rm(path, { force: true });
       const file = await open(path, "wx", 0o600);
       this.#paths.push(path);
       return { attachment, file, check: new ContentVerifier(attachment) };
@@ -165,7 +171,7 @@ function attachmentIn(line: string): Attachment | undefined {
     typeof stored_path === "string" &&
     Number.isSafeInteger(size) &&
     size <= LARGEST_ATTACHMENT;
-  if (!isValid) throw invalid("An attachment in the export lacks its task, path or size.");
+  if (!isValid) throw invalidImport("An attachment in the export lacks its task, path or size.");
   return row;
 }
 
@@ -175,9 +181,9 @@ function pathOf({ task_id, stored_path }: Attachment, folder: string): string {
   try {
     if (attachmentName(name) === name) return join(folder, folderNameOf(task_id), name);
   } catch (error) {
-    throw invalid(messageOf(error), error);
+    throw invalidImport(messageOf(error), error);
   }
-  throw invalid(`${JSON.stringify(name)} is not a valid file name.`);
+  throw invalidImport(`${JSON.stringify(name)} is not a valid file name.`);
 }
 
 interface FilePart {
@@ -190,7 +196,7 @@ function parsePart(line: string): FilePart {
   const { file, content, damaged } = parse(line) as { file?: unknown; content?: unknown; damaged?: unknown };
   if (typeof file === "number" && typeof content === "string") return { file, content };
   if (typeof file === "number" && typeof damaged === "string") return { file, content: "", damaged };
-  throw invalid("A file part in the export lacks its number or content.");
+  throw invalidImport("A file part in the export lacks its number or content.");
 }
 
 function parse(line: string): object {
@@ -198,7 +204,7 @@ function parse(line: string): object {
     const value: unknown = JSON.parse(line);
     return typeof value === "object" && value !== null ? value : {};
   } catch (error) {
-    throw invalid(messageOf(error), error);
+    throw invalidImport(messageOf(error), error);
   }
 }
 
@@ -207,10 +213,10 @@ function inImport(check: () => void): void {
   try {
     check();
   } catch (error) {
-    throw invalid(messageOf(error), error);
+    throw invalidImport(messageOf(error), error);
   }
 }
 
-function invalid(message: string, cause?: unknown): AppError {
+function invalidImport(message: string, cause?: unknown): AppError {
   return new AppError("board-import-invalid", message, { cause });
 }

@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type KanbanCli, openKanbanCli } from "../../../../../test/support/kanban-line.ts";
@@ -70,6 +70,35 @@ test("a file that was changed inside an export is refused", async () => {
     code: "board-import-invalid",
     message: expect.stringContaining("was changed"),
   });
+});
+
+test("an import into a default board in use is refused for that reason, and changes no file", async () => {
+  await using cli = await openKanbanCli();
+  const copy = join(cli.folder, "board.jsonl");
+  await writeFile(copy, (await exportOneFile(cli)).text);
+  const folder = join(cli.home, "kanban", "attachments");
+  const before = await readdir(folder, { recursive: true });
+  const { failure } = await cli.run(["import", copy, "--as", "default"]);
+  expect(failure).toMatchObject({
+    code: "board-not-empty",
+    message: "The board already has tasks or events.",
+  });
+  expect(await readdir(folder, { recursive: true })).toEqual(before);
+});
+
+test("a file that a killed import into the default board left behind is replaced by the next import", async () => {
+  await using full = await openKanbanCli();
+  const { text } = await exportOneFile(full);
+  const [task] = await full.json<Task[]>(["list"]);
+  await using cli = await openKanbanCli();
+  const copy = join(cli.folder, "board.jsonl");
+  await writeFile(copy, text);
+  const folder = join(cli.home, "kanban", "attachments", task?.id ?? "");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(join(folder, "content"), "as it");
+  await cli.ok(["import", copy, "--as", "default"]);
+  expect(await readFile(join(folder, "content"), "utf8")).toBe("as it was");
+  expect(await cli.json(["repair"])).toMatchObject({ ok: true });
 });
 
 test("an export that was cut off after any line is refused and creates no board", async () => {

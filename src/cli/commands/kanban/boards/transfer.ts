@@ -14,6 +14,7 @@ import { switchBoard } from "../../../../board/registry/current-board.ts";
 import { type StagedBoard, withStagedBoard } from "../../../../board/registry/stage-board.ts";
 import { boardFolders } from "../../../../board/workspaces/board-folders.ts";
 import { AppError, errnoOf, messageOf } from "../../../../lib/errors.ts";
+import { withFileLock } from "../../../../lib/files/file-lock.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { byPerson } from "../../../require-person.ts";
 import { type JsonOption, type KanbanContext, type OpenBoardContext, userNameOf } from "../kanban-context.ts";
@@ -64,7 +65,7 @@ async function exportBoard(
   const { terminal } = context;
   if (output === undefined) {
     const printed = new LineBuffer((text) => terminal.write(text));
-    await exportLines(open, options, printed, () => terminal.drained(signal));
+    await exportLines(open, options, printed, () => terminal.waitForReader(signal));
     return;
   }
   const rows = await writeNew(output, (file) => exportLines(open, options, file, setImmediate));
@@ -76,7 +77,7 @@ async function exportLines(
   open: OpenBoardContext,
   { portable = false, files }: Pick<ExportOptions, "portable" | "files">,
   lines: LineBuffer,
-  drained: () => Promise<void>,
+  betweenPages: () => Promise<void>,
 ): Promise<number> {
   const { store, signal, context } = open;
   let rows = -2; // the first line is the board itself, and the last one completes the export
@@ -87,14 +88,14 @@ async function exportLines(
     held = line;
     rows += 1;
   };
-  await store.export({ portable, drained }, addRow, signal);
+  await store.export({ portable, betweenPages }, addRow, signal);
   if (files) {
     const source = { store, folders: attachmentFolders(open) };
     const warn = ({ message }: AppError): void =>
       context.terminal.note(`hermes: warning: ${message} The export does not contain it.`);
     for await (const line of fileLines(source, warn, signal)) {
       lines.add(line);
-      await drained();
+      await betweenPages();
     }
   }
   if (held !== undefined) lines.add(held);
@@ -134,37 +135,48 @@ async function importBoard(
   const location = boardsLocation(app);
   const limitBytes = sharedAttachmentLimit(app);
   const isDefault = options.as !== undefined && parseBoardSlug(options.as) === DEFAULT_BOARD;
-  await withStagedBoard(
-    location,
-    async (staged) => {
-      const inPlace = boardFolders(location.root, DEFAULT_BOARD).attachments;
-      const folder = isDefault && limitBytes === undefined ? inPlace : join(staged.folder, "attachments");
-      await using files = new ImportedFiles(folder);
-      const rows = new SpooledLines(join(staged.scratch, "rows"));
-      const proposed = await receive(readLines(file, terminal, signal), rows, files);
-      const damaged = await files.finish();
-      const caller = { kind: "operator", name: userNameOf(context) } as const;
-      let made = { name: "", rows: 0 };
-      const fill = async (slug: string, store: BoardStore): Promise<void> => {
-        const lines = withPathsIn(boardFolders(location.root, slug).attachments, rows);
-        const content = limitBytes === undefined ? undefined : { limitBytes, read: files.read };
-        const count = await store.import(caller, { lines, content }, signal);
-        made = { name: (await store.board(signal)).name, rows: count };
-      };
-      const slug = isDefault ? DEFAULT_BOARD : await publish(staged, options.as, proposed, fill);
-      if (isDefault) {
-        await using board = await openAppBoard(app, { slug, operator: caller.name }, signal);
-        await fill(slug, board.store);
+  const caller = { kind: "operator", name: userNameOf(context) } as const;
+  const openDefault = () => openAppBoard(app, { slug: DEFAULT_BOARD, operator: caller.name }, signal);
+  const importStaged = async (staged: StagedBoard): Promise<void> => {
+    const inPlace = boardFolders(location.root, DEFAULT_BOARD).attachments;
+    await using files =
+      isDefault && limitBytes === undefined
+        ? new ImportedFiles(inPlace, { replace: true })
+        : new ImportedFiles(join(staged.folder, "attachments"));
+    const rows = new SpooledLines(join(staged.scratch, "rows"));
+    const proposed = await receive(readLines(file, terminal, signal), rows, files);
+    const damaged = await files.finish();
+    let made = { name: "", rows: 0 };
+    const fill = async (slug: string, store: BoardStore): Promise<void> => {
+      const lines = withPathsIn(boardFolders(location.root, slug).attachments, rows);
+      const content = limitBytes === undefined ? undefined : { limitBytes, read: files.read };
+      const count = await store.import(caller, { lines, content }, signal);
+      made = { name: (await store.board(signal)).name, rows: count };
+    };
+    const slug = isDefault ? DEFAULT_BOARD : await publish(staged, options.as, proposed, fill);
+    if (isDefault) {
+      await using board = await openDefault();
+      await fill(slug, board.store);
+    }
+    if (limitBytes === undefined) files.keep();
+    if (options.switch) await switchBoard(location.root, slug);
+    for (const message of damaged)
+      terminal.note(`hermes: warning: ${message} The export does not contain it.`);
+    if (options.json) terminal.printJson({ slug, ...made, damaged });
+    else terminal.note(`Imported ${made.rows} rows into the board ${slug}.`);
+  };
+  /** The files of the default board are written in place. While it is empty, they are remains of a killed import. */
+  const importIntoDefault = (staged: StagedBoard): Promise<void> => {
+    const importWhenEmpty = async (): Promise<void> => {
+      {
+        await using board = await openDefault();
+        await board.store.requireEmpty(signal);
       }
-      if (limitBytes === undefined) files.keep();
-      if (options.switch) await switchBoard(location.root, slug);
-      for (const message of damaged)
-        terminal.note(`hermes: warning: ${message} The export does not contain it.`);
-      if (options.json) terminal.printJson({ slug, ...made, damaged });
-      else terminal.note(`Imported ${made.rows} rows into the board ${slug}.`);
-    },
-    signal,
-  );
+      await importStaged(staged);
+    };
+    return withFileLock(join(location.root, "kanban", "import.lock"), importWhenEmpty, signal);
+  };
+  await withStagedBoard(location, isDefault ? importIntoDefault : importStaged, signal);
 }
 
 /** Spools the rows and writes the files. Returns the slug of the exported board. */
@@ -193,18 +205,18 @@ async function publish(
   proposed: string,
   fill: (slug: string, store: BoardStore) => Promise<void>,
 ): Promise<string> {
-  const take = (slug: string) => staged.publish(slug, (store) => fill(slug, store));
+  const publishAs = (slug: string) => staged.publish(slug, (store) => fill(slug, store));
   if (named !== undefined) {
     const slug = parseBoardSlug(named);
-    if (await take(slug)) return slug;
+    if (await publishAs(slug)) return slug;
     throw new AppError("board-not-empty", `The board ${slug} already exists.`, {
       hint: "Choose another slug with --as.",
     });
   }
-  if (proposed !== DEFAULT_BOARD && (await take(proposed))) return proposed;
+  if (proposed !== DEFAULT_BOARD && (await publishAs(proposed))) return proposed;
   for (let number = 2; ; number++) {
     const slug = `${proposed.slice(0, 58)}-${number}`;
-    if (await take(slug)) return slug;
+    if (await publishAs(slug)) return slug;
   }
 }
 

@@ -7,7 +7,7 @@ import { messageOf } from "../../../../lib/errors.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { wrapIndented } from "../../../terminal/fit-text.ts";
 import type { KanbanContext } from "../kanban-context.ts";
-import { summarizePass, tasksToName } from "./pass-summary.ts";
+import { summarizePass, tasksNotStarted, tasksToName, withoutTasks } from "./pass-summary.ts";
 
 const CLOCK_WIDTH = "00:00:00  ".length;
 
@@ -24,16 +24,21 @@ export async function runDaemon(kanbanContext: KanbanContext): Promise<void> {
     return terminal.note(
       `The gateway of this home (process ${gateway.pid}) dispatches the boards already; see \`hermes gateway status\`.`,
     );
-  const before = new Map<string, readonly string[]>();
+  const before = new Map<
+    string,
+    { readonly tasks: ReadonlySet<string>; readonly lines: readonly string[] }
+  >();
   let printed = Promise.resolve();
-  /** Prints what a pass did, and the tasks that it did not start unless the previous pass printed the same. */
+  /** Prints what a pass did, and the tasks that it did not start, except those of the previous pass with the same reason. */
   const print = async (report: PassReport, store: BoardStore | undefined): Promise<void> => {
-    const ids = tasksToName(report);
+    const known = before.get(report.board) ?? { tasks: new Set(), lines: [] };
+    const changed = withoutTasks(report, known.tasks);
+    const ids = tasksToName(changed);
     const names = ids.length === 0 ? undefined : await store?.findTaskNames(ids, signal);
-    const { actions, notStarted } = summarizePass(report, names ?? new Map());
-    const known = before.get(report.board) ?? [];
-    before.set(report.board, notStarted);
-    for (const line of [...actions, ...notStarted.filter((one) => !known.includes(one))])
+    const { actions, notStarted } = summarizePass(changed, names ?? new Map());
+    const { notStarted: lines } = summarizePass(report, new Map());
+    before.set(report.board, { tasks: tasksNotStarted(report), lines });
+    for (const line of [...actions, ...notStarted.filter((one) => !known.lines.includes(one))])
       terminal.note(
         wrapIndented(
           escapeControls(`${formatClock()}  ${report.board}: ${line}`),

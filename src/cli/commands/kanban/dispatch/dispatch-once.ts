@@ -21,12 +21,12 @@ export async function dispatchOnce(
   } = open;
   using dispatch = await openDispatch(open, signal);
   const isStopping = (): boolean => signal.aborted;
-  const options = { isLast: true, dryRun, ...(max !== undefined && { max }), isStopping };
+  const options = { isLast: true, dryRun, ...(max !== undefined && { maxStarts: max }), isStopping };
   const report = await runPass({ ...dispatch, ...options }, signal);
   if (json) return terminal.printJson(report);
   const names = await store.findTaskNames(tasksToName(report), signal);
-  const { actions, soon, notStarted } = summarizePass(report, names);
-  const lines = [...actions, ...soon, ...notStarted].map((line) =>
+  const { actions, startingSoon, notStarted } = summarizePass(report, names);
+  const lines = [...actions, ...startingSoon, ...notStarted].map((line) =>
     wrapIndented(escapeControls(line), terminal.columns, 2),
   );
   terminal.print(lines.length === 0 ? "No tasks to start." : lines.join("\n"));

@@ -31,10 +31,31 @@ export function tasksToName(report: PassReport): readonly string[] {
 
 const NOT_STARTED = OUTCOMES.filter((outcome) => outcome !== "spawned");
 
+/** The tasks that a pass did not start, each with the reason. */
+export function tasksNotStarted(report: PassReport): ReadonlySet<string> {
+  return new Set(NOT_STARTED.flatMap((outcome) => report[outcome].map((one) => reasonKeyOf(outcome, one))));
+}
+
+/** The report without the tasks that are in `known` and were again not started for the same reason. */
+export function withoutTasks(report: PassReport, known: ReadonlySet<string>): PassReport {
+  const rest = NOT_STARTED.map((outcome) => [
+    outcome,
+    report[outcome].filter((one) => !known.has(reasonKeyOf(outcome, one))),
+  ]);
+  return { ...report, ...(Object.fromEntries(rest) as Partial<PassReport>) };
+}
+
+type Entry = PassReport[Outcome][number];
+
+function reasonKeyOf(outcome: Outcome, one: Entry): string {
+  if (typeof one === "string") return `${outcome} ${one}`;
+  return `${outcome} ${one.task_id} ${"reason" in one ? one.reason : ""}`;
+}
+
 interface PassSummary {
   readonly actions: readonly string[];
   /** Tasks that start within seconds. */
-  readonly soon: readonly string[];
+  readonly startingSoon: readonly string[];
   /** Tasks that do not start. */
   readonly notStarted: readonly string[];
 }
@@ -44,7 +65,7 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
   if (report.paused)
     return {
       actions: [],
-      soon: [],
+      startingSoon: [],
       notStarted: ["The board is paused. Resume it with `hermes kanban resume`."],
     };
   const nameOf = (id: string): string => {
@@ -63,7 +84,7 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
   const tasks = (count: number): string => (count === 1 ? "1 task" : `${count} tasks`);
   if (report.promoted > 0) actions.push(`${tasks(report.promoted)} became ready.`);
   if (report.reclaimed > 0) actions.push(`Reclaimed ${tasks(report.reclaimed)} whose worker was lost.`);
-  const listed = (ids: readonly string[], detail: (id: string) => string = () => ""): string => {
+  const listTasks = (ids: readonly string[], detail: (id: string) => string = () => ""): string => {
     const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : "";
     return `${ids
       .slice(0, NAMED)
@@ -73,16 +94,17 @@ export function summarizePass(report: PassReport, names: Names): PassSummary {
   const leaving = new Set(
     report.respawn_guarded.flatMap(({ task_id, reason }) => (reason === "worker_leaving" ? [task_id] : [])),
   );
-  const soon = leaving.size === 0 ? [] : [`Not started until a worker has exited: ${listed([...leaving])}.`];
+  const startingSoon =
+    leaving.size === 0 ? [] : [`Not started until a worker has exited: ${listTasks([...leaving])}.`];
   const notStarted = NOT_STARTED.flatMap((outcome) => {
     const ids = idsOf(report, outcome).filter((id) => !leaving.has(id));
     if (ids.length === 0) return [];
     const why = outcome === "respawn_guarded" ? " yet" : `, ${OUTCOME_WORDS[outcome]}`;
-    return [`Not started${why}: ${listed(ids, (id) => detailOf(report, outcome, id))}.`];
+    return [`Not started${why}: ${listTasks(ids, (id) => detailOf(report, outcome, id))}.`];
   });
   if (report.has_more) notStarted.push("More tasks are ready than were checked.");
   const reasons = Object.entries(report.nonspawnable_reasons).map(([name, reason]) => `  ${name}: ${reason}`);
-  return { actions, soon, notStarted: [...notStarted, ...reasons] };
+  return { actions, startingSoon, notStarted: [...notStarted, ...reasons] };
 }
 
 function idsOf(report: PassReport, outcome: Outcome): readonly string[] {

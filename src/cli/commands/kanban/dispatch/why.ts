@@ -16,7 +16,7 @@ const LIST_INDENT = 4;
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
   add("why", "Explain why a task is not running and how to start it.", ["hermes kanban why 12"])
     .argument("<task>")
-    .action(onBoard(kanbanContext, why));
+    .action(onBoard(kanbanContext, showWhy));
   const reasons = new Map<string, Explanation>();
   add("unguard", "Remove the guards that delay tasks, so that they can start now.", [
     "hermes kanban unguard 12",
@@ -46,7 +46,7 @@ function describeUnguarded(task: Task, why: Explanation | undefined): string {
   return `${escapedName(task)} does not start. ${escapeControls(text)}${help}`;
 }
 
-async function why(open: OpenBoardContext, text: string, { json }: JsonOption): Promise<void> {
+async function showWhy(open: OpenBoardContext, text: string, { json }: JsonOption): Promise<void> {
   using dispatch = await openDispatch(open, open.signal);
   const answer: Explanation = await withTasks(open, [text], (id) => explainTask(dispatch, id, open.signal));
   const { terminal } = open.context;

@@ -53,7 +53,7 @@ async function plan(
     import("./plan-tree.ts"),
   ]);
   const text = await readText(file, kanbanContext.context);
-  const { tasks, outside, locations } = parsePlan(
+  const { tasks, outsideDependencies, locations } = parsePlan(
     text,
     format ?? (/\.ya?ml$/i.test(file) ? "yaml" : "markdown"),
   );
@@ -65,7 +65,7 @@ async function plan(
         if (!(error instanceof AppError)) throw error;
         problems.push(`${location}: ${error.message} ${error.hint}`);
       });
-    for (const { name, location } of outside)
+    for (const { name, location } of outsideDependencies)
       await attempt(`${location}: after`, async () => {
         const find = async (id: string) => (await open.store.show(id, open.signal)).task.id;
         ids.set(name, await withTasks(open, [name], find));
@@ -74,7 +74,9 @@ async function plan(
       await attempt(locations[index] ?? "", () => requireStartable(open, task, open.signal));
     if (problems.length > 0) throw invalidPlan(problems);
     const resolved = tasks.map(({ task, ...one }) => {
-      const parents = outside.filter(({ key }) => key === one.key).flatMap(({ name }) => ids.get(name) ?? []);
+      const parents = outsideDependencies
+        .filter(({ key }) => key === one.key)
+        .flatMap(({ name }) => ids.get(name) ?? []);
       return { ...one, task: { ...task, parents } };
     });
     const made = dryRun ? undefined : await open.client.plan(resolved, open.signal);

@@ -58,7 +58,11 @@ const taskSchema = z.strictObject({
 export interface Plan {
   readonly tasks: readonly PlannedTask[];
   /** Dependencies on tasks outside the plan: the key and line of the waiting task, and the name of the other task. */
-  readonly outside: readonly { readonly key: string; readonly location: string; readonly name: string }[];
+  readonly outsideDependencies: readonly {
+    readonly key: string;
+    readonly location: string;
+    readonly name: string;
+  }[];
   readonly locations: readonly string[];
 }
 
@@ -97,7 +101,7 @@ export function parsePlan(text: string, format: "yaml" | "markdown"): Plan {
   }
   const keyOf = (name: string): string | undefined =>
     firstWithKey.has(name) ? name : keys[firstWithTitle.get(name) ?? -1];
-  const outside: { key: string; location: string; name: string }[] = [];
+  const outsideDependencies: { key: string; location: string; name: string }[] = [];
   const plan = parsed.map((one, index): PlannedTask => {
     const key = keys[index] ?? "";
     if (firstWithKey.get(key) !== index)
@@ -108,7 +112,7 @@ export function parsePlan(text: string, format: "yaml" | "markdown"): Plan {
       .flatMap((text) => namesIn(text, (name) => keyOf(name) !== undefined))
       .flatMap((name) => {
         const other = keyOf(name);
-        if (other === undefined) outside.push({ key, location: one.locationOf("after"), name });
+        if (other === undefined) outsideDependencies.push({ key, location: one.locationOf("after"), name });
         return other ?? [];
       });
     const outer = one.predecessor === undefined ? [] : [keys[one.predecessor] ?? ""];
@@ -116,7 +120,11 @@ export function parsePlan(text: string, format: "yaml" | "markdown"): Plan {
   });
   if (problems.length > 0) throw invalidPlan(problems);
   sortPlan(plan);
-  return { tasks: plan, outside, locations: parsed.map((one) => describe(one)) };
+  return {
+    tasks: plan,
+    outsideDependencies,
+    locations: parsed.map((one) => describe(one)),
+  };
 }
 
 /** The names of a comma-separated list. A known name may itself contain commas, with or without a space after them. */

@@ -59,7 +59,7 @@ export function parseMarkdownPlan(text: string): readonly WrittenTask[] {
   }
   return tasks.map(({ line, fields, predecessor }, index) => {
     const { done, ...rest } = fields;
-    const body = unindented(bodies[index] ?? []);
+    const body = removeIndent(bodies[index] ?? []);
     return {
       locationOf: () => `line ${line}`,
       predecessor,
@@ -100,7 +100,7 @@ function fieldsIn(words: string): Record<string, unknown> {
   };
 }
 
-function unindented(lines: readonly string[]): string {
+function removeIndent(lines: readonly string[]): string {
   const full = lines.filter((line) => line.trim() !== "");
   const indent = Math.min(...full.map((line) => /^\s*/.exec(line)?.[0].length ?? 0));
   return full.length === 0

@@ -80,7 +80,7 @@ async function claim(
   const leaseMs = 1_000 * (ttl ?? app.resolved.config.kanban.claim_ttl_seconds);
   const from = task.status === "review" ? "review" : "ready";
   const { claimed, refused } = await client.claim(
-    { wanted: [id], from, leaseMs, hostId, patient: true },
+    { taskIds: [id], from, leaseMs, hostId, waitsForLocks: true },
     signal,
   );
   const [mine] = claimed;

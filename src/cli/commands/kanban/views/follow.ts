@@ -28,20 +28,20 @@ interface WatchOptions extends FollowOptions {
 
 /** The verbs that print events as they happen, until interrupted. */
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
-  const every = (command: Command, seconds: number): Command =>
+  const withInterval = (command: Command, seconds: number): Command =>
     command.option("--interval <seconds>", `polling interval (default: ${seconds})`, parseInterval);
   const tailed = add("tail", "Print the events of a task and follow new ones.", [
     "hermes kanban tail 12",
     "hermes kanban tail 12 --json | jq .kind",
   ]);
-  every(tailed, TAIL_MS / 1_000)
+  withInterval(tailed, TAIL_MS / 1_000)
     .argument("<task>")
     .action(onBoard(kanbanContext, tail));
   const watched = add("watch", "Follow the events of the whole board.", [
     "hermes kanban watch",
     "hermes kanban watch --kinds completed,blocked,gave_up --json",
   ]);
-  every(watched, WATCH_MS / 1_000)
+  withInterval(watched, WATCH_MS / 1_000)
     .option("--assignee <profile>", "only tasks of this profile (none: unassigned tasks)")
     .option("--tenant <name>", "only tasks of this tenant")
     .option("--kinds <a,b>", "only these kinds of events, such as completed,blocked")

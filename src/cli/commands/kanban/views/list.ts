@@ -81,7 +81,10 @@ async function search(
     .join(" ")
     .split(/\s+/)
     .filter((word) => word !== "");
-  if (wanted.length === 0) throw new AppError("usage-wrong", "Nothing to search for was given.");
+  if (wanted.length === 0)
+    throw new AppError("usage-wrong", "Nothing to search for was given.", {
+      hint: "See `hermes kanban search --help`.",
+    });
   const found = await store.search(wanted, { archived }, signal);
   if (json) return terminal.printJson(found);
   if (found.length === 0) return terminal.print("No tasks match these words.");

@@ -92,13 +92,13 @@ function pageOf(page: Page, terminal: Terminal): string {
     .filter(([, value]) => value !== "")
     .map(
       ([label, value]) =>
-        `${colours.dim(label.padEnd(LABEL))}${wrapped(escapeControls(value), width - LABEL, LABEL)}`,
+        `${colours.dim(label.padEnd(LABEL))}${wrapAndIndent(escapeControls(value), width - LABEL, LABEL)}`,
     );
   const section = (heading: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : [[colours.bold(heading), ...lines].join("\n")];
   const commentLines = comments.map(({ created_at, author, body }) => {
     const text = escapeControls(`${formatTime(created_at)}  ${author}: ${body.trimEnd()}`);
-    return `  ${wrapped(text, width - INDENT, INDENT)}`;
+    return `  ${wrapAndIndent(text, width - INDENT, INDENT)}`;
   });
   const withDay = !events.every(isToday);
   const last = events
@@ -119,7 +119,7 @@ function pageOf(page: Page, terminal: Terminal): string {
   ].join("\n\n");
 }
 
-function wrapped(text: string, width: number, indent: number): string {
+function wrapAndIndent(text: string, width: number, indent: number): string {
   return text
     .split("\n")
     .flatMap((line) => (width === Number.POSITIVE_INFINITY ? [line] : wrapText(line, width, 20)))

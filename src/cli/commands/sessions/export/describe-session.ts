@@ -5,16 +5,21 @@ import type { TranscriptEntry } from "../../../../sessions/transcript.ts";
 import type { ExportedSession } from "./exported-session.ts";
 
 /** The heading of an exported session. */
-export function titleOf({ session, show }: ExportedSession): string {
-  return show(session.title ?? `Session ${session.id}`);
+export function titleOf({ session, sanitise }: ExportedSession): string {
+  return sanitise(session.title ?? `Session ${session.id}`);
 }
 
 /** The facts about a session that precede its messages, as labels and values. */
-export function factsOf({ session, usage, entries, show }: ExportedSession): (readonly [string, string])[] {
+export function factsOf({
+  session,
+  usage,
+  entries,
+  sanitise,
+}: ExportedSession): (readonly [string, string])[] {
   return [
     ["Session", session.id],
-    ["Model", show(`${session.provider}/${session.model}`)],
-    ["Folder", show(session.cwd)],
+    ["Model", sanitise(`${session.provider}/${session.model}`)],
+    ["Folder", sanitise(session.cwd)],
     ["Started", formatTime(session.createdAt)],
     ["Messages", String(entries.length)],
     ["Tokens", `${usage.inputTokens} in, ${usage.outputTokens} out`],
@@ -38,7 +43,7 @@ const SUMMARY_CHARS = 100;
 export function describeCall(
   { tool, callId, input }: ToolCallPart,
   results: ReadonlyMap<string, { readonly message: ToolMessage; readonly display: string | undefined }>,
-  show: ExportedSession["show"],
+  show: ExportedSession["sanitise"],
 ): ShownCall {
   const result = results.get(callId);
   const main = show(mainArgument(input)).replace(/\s+/g, " ");

@@ -45,7 +45,7 @@ export async function exportSession(
     usage: store.usage.ofSession(session.id),
     entries,
     isWhole: only === undefined,
-    show: (text: string) => escapeControls(hide(text)),
+    sanitise: (text: string) => escapeControls(hide(text)),
   };
   const toJson = (value: object): string =>
     redact ? JSON.stringify(redactJson(value, redactor.redact)) : JSON.stringify(hideInJson(value, redactor));

@@ -9,5 +9,5 @@ export interface ExportedSession {
   /** Whether calls, results and reasoning are written too. */
   readonly isWhole: boolean;
   /** Hides secrets and escapes control characters. */
-  readonly show: (text: string) => string;
+  readonly sanitise: (text: string) => string;
 }

@@ -48,15 +48,15 @@ ${messages.filter((html) => html !== "").join("\n")}
 
 function renderEntry(
   { number, createdAt, message }: TranscriptEntry,
-  { isWhole, show }: ExportedSession,
+  { isWhole, sanitise }: ExportedSession,
   results: ReturnType<typeof resultsOf>,
 ): string {
   if (message.role === "tool") return "";
   const calls =
     message.role === "user" || !isWhole
       ? []
-      : toolCallsOf(message).map((call) => renderCall(describeCall(call, results, show)));
-  const parts = message.parts.map((part) => renderPart(part, message.role, isWhole, show));
+      : toolCallsOf(message).map((call) => renderCall(describeCall(call, results, sanitise)));
+  const parts = message.parts.map((part) => renderPart(part, message.role, isWhole, sanitise));
   const body = [...parts, ...calls].join("");
   if (body === "") return "";
   const name = message.role === "user" ? "User" : "Hermes";
@@ -70,7 +70,7 @@ function renderPart(
   part: (UserMessage | AssistantMessage)["parts"][number],
   role: "user" | "assistant",
   isWhole: boolean,
-  show: ExportedSession["show"],
+  show: ExportedSession["sanitise"],
 ): string {
   if (part.type === "image") return renderPicture(part);
   if (part.type === "tool-call" || part.text.trim() === "") return "";

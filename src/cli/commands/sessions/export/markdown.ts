@@ -4,14 +4,14 @@ import type { ExportedSession } from "./exported-session.ts";
 
 /** Renders the session as Markdown for GitHub: prompts as quotations, answers unchanged, calls folded. */
 export function renderMarkdown(exported: ExportedSession): string {
-  const { entries, isWhole, show } = exported;
+  const { entries, isWhole, sanitise } = exported;
   const results = resultsOf(entries);
   const facts = factsOf(exported).map(([label, value]) => `- ${label}: ${inlineCode(value)}`);
   const messages = entries.flatMap(({ number, message }) => {
     if (message.role === "tool") return [];
-    const text = show(textOf(message)).trim();
+    const text = sanitise(textOf(message)).trim();
     if (message.role === "user") return [`## ${number}. User`, quote(text === "" ? "(an image)" : text)];
-    const calls = isWhole ? toolCallsOf(message).map((call) => describeCall(call, results, show)) : [];
+    const calls = isWhole ? toolCallsOf(message).map((call) => describeCall(call, results, sanitise)) : [];
     const body = [...(text === "" ? [] : [text]), ...calls.map(renderCall)];
     return body.length === 0 ? [] : [`## ${number}. Hermes`, ...body];
   });

@@ -141,7 +141,7 @@ function envelopeText(path: string, { steps }: Edit): string {
 }
 
 /** The content after the patch; undefined if it was refused. */
-function patched(text: string, before: string): string | undefined {
+function contentAfterPatch(text: string, before: string): string | undefined {
   const outcome = parsePatch(text);
   if (outcome.kind !== "parsed")
     throw new Error(`line ${outcome.line}: expected ${outcome.expected}, found ${outcome.found}`);
@@ -159,7 +159,7 @@ test.each([
     fc.property(edits(unique), (edit) => {
       const text = textOf("f", edit);
       fc.pre(text !== "");
-      expect(patched(text, edit.before)).toBe(edit.after);
+      expect(contentAfterPatch(text, edit.before)).toBe(edit.after);
       if (hunksOf(edit.steps).length > 1) seen.hunks += 1;
       if (edit.before.includes("\r\n")) seen.crlf += 1;
       if (edit.before.endsWith("\n") !== edit.after.endsWith("\n")) seen.openEnd += 1;
@@ -179,7 +179,7 @@ test("with repeated lines and no line numbers a patch gives exactly the edit or 
     fc.property(edits(false, fc.constantFrom("a", "b")), (edit) => {
       const text = envelopeText("f", edit);
       fc.pre(text !== "");
-      const after = patched(text, edit.before);
+      const after = contentAfterPatch(text, edit.before);
       seen[after === undefined ? "refused" : "applied"] += 1;
       if (after !== undefined) expect(after).toBe(edit.after);
     }),
@@ -197,7 +197,7 @@ test("a diff still applies after lines were added above it", () => {
       const above = Array.from({ length: count }, (_, at) => `above ${at}\n`).join("");
       // A hunk without old lines is located only by its line number.
       fc.pre(hunksOf(edit.steps).every((hunk) => hunk.steps.some((step) => step.kind !== "add")));
-      expect(patched(text, above + edit.before)).toBe(above + edit.after);
+      expect(contentAfterPatch(text, above + edit.before)).toBe(above + edit.after);
     }),
     { numRuns: scale.cases },
   );

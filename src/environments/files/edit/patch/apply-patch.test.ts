@@ -16,7 +16,7 @@ function update(content: string, ...hunk: string[]): unknown {
   return outcome.kind === "planned" ? outcome.files.get("f") : outcome.problems;
 }
 
-function unified(content: string, ...hunk: string[]): unknown {
+function applyUnified(content: string, ...hunk: string[]): unknown {
   const outcome = apply(["--- f", "+++ f", ...hunk, ""].join("\n"), { f: content });
   return outcome.kind === "planned" ? outcome.files.get("f") : outcome.problems;
 }
@@ -121,15 +121,15 @@ test("a file whose content was not passed does not count as missing", () => {
 
 test("a hunk is applied at its stated line, else at the nearest match, and shifts later hunks by the same distance", () => {
   const file = "x\na\nx\nb\nx\n";
-  expect(unified(file, "@@ -3 +3 @@", "-x", "+y")).toBe("x\na\ny\nb\nx\n");
-  expect(unified(file, "@@ -9 +9 @@", "-x", "+y")).toBe("x\na\nx\nb\ny\n");
-  expect(unified(`0\n0\n${file}`, "@@ -1,2 +1,2 @@", "-x", "+y", " a", "@@ -5 +5 @@", "-x", "+y")).toBe(
+  expect(applyUnified(file, "@@ -3 +3 @@", "-x", "+y")).toBe("x\na\ny\nb\nx\n");
+  expect(applyUnified(file, "@@ -9 +9 @@", "-x", "+y")).toBe("x\na\nx\nb\ny\n");
+  expect(applyUnified(`0\n0\n${file}`, "@@ -1,2 +1,2 @@", "-x", "+y", " a", "@@ -5 +5 @@", "-x", "+y")).toBe(
     "0\n0\ny\na\nx\nb\ny\n",
   );
 });
 
 test("a hunk with two equally near matches is a problem", () => {
-  expect(unified("x\na\nx\n", "@@ -2 +2 @@", "-x", "+y")).toMatchObject([{ reason: "ambiguous" }]);
+  expect(applyUnified("x\na\nx\n", "@@ -2 +2 @@", "-x", "+y")).toMatchObject([{ reason: "ambiguous" }]);
   expect(update("x\na\nx\n", "@@", "-x", "+y")).toMatchObject([{ reason: "ambiguous" }]);
   expect(update("a b\na  b\n", "@@", "-a   b", "+y")).toMatchObject([{ reason: "ambiguous" }]);
 });
@@ -153,8 +153,8 @@ test("lines are inserted below a unique anchor or at the end", () => {
 
 test("a patch with plain newlines keeps the file's CRLF, trailing whitespace and missing final newline", () => {
   expect(update("a\r\nb  \r\nc", "@@", " a", " b", "-c", "+d", "+e")).toBe("a\r\nb  \r\nd\r\ne");
-  expect(unified("a\r\nb\r\n", "@@ -1,2 +1,3 @@", " a", "+x", " b")).toBe("a\r\nx\r\nb\r\n");
-  expect(unified("a\nb", "@@ -1,2 +1,2 @@", "-a", "+x", " b")).toBe("x\nb");
+  expect(applyUnified("a\r\nb\r\n", "@@ -1,2 +1,3 @@", " a", "+x", " b")).toBe("a\r\nx\r\nb\r\n");
+  expect(applyUnified("a\nb", "@@ -1,2 +1,2 @@", "-a", "+x", " b")).toBe("x\nb");
   expect(update("say “a”\n", "@@", ' say "a"', "+b")).toBe("say “a”\nb\n");
 });
 

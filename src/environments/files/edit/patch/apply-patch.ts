@@ -36,7 +36,7 @@ export function applyPatch(
   const placements: (HunkPlacement & { path: string })[] = [];
   const problems: PatchProblem[] = [];
 
-  const current = (path: string): string | undefined => {
+  const contentOf = (path: string): string | undefined => {
     if (planned.has(path)) return planned.get(path);
     // A file that was not read must not count as missing: an added file would overwrite it.
     if (!contents.has(path)) throw new Error(`the content of ${path} was not passed`);
@@ -54,7 +54,7 @@ export function applyPatch(
 
   for (const change of patch.changes) {
     const { path } = change;
-    const before = current(path);
+    const before = contentOf(path);
     if (change.kind === "add") {
       if (before === undefined) planned.set(path, change.content);
       else refuse(change, path, "file-exists", "the file already exists; update it instead of adding it");
@@ -65,7 +65,7 @@ export function applyPatch(
       continue;
     }
     const target = change.kind === "update" ? (change.moveTo ?? path) : path;
-    if (target !== path && current(target) !== undefined) {
+    if (target !== path && contentOf(target) !== undefined) {
       refuse(change, target, "file-exists", `the file already exists, so ${path} cannot be moved there`);
     }
     const outcome = applyHunks(before, change.hunks ?? [], (text) => show(path, text));

@@ -51,7 +51,7 @@ export function locateHunk(
   if (old.length === 0) return locateInsertion(lines, hunk, from, stated, anchored);
 
   const oldBy = foldLines(old);
-  const ends = (at: number) => !hunk.atEnd || at + old.length === lines.length;
+  const endsAtFileEnd = (at: number) => !hunk.atEnd || at + old.length === lines.length;
   const added = hunk.lines.filter((line) => line.kind === "add").map((line) => line.text);
   const learn = (at: number): Reindent | undefined => {
     const reindent = learnIndentation(old, lines.slice(at, at + old.length));
@@ -67,15 +67,15 @@ export function locateHunk(
       !isIndented &&
       stated !== undefined &&
       stated >= from &&
-      ends(stated) &&
+      endsAtFileEnd(stated) &&
       wanted.every((line, index) => own[stated + index] === line)
     ) {
       return { kind: "found", at: stated, tolerance };
     }
     const runs = findOccurrences(own, wanted, from).filter(
-      (at) => ends(at) && (!isIndented || learn(at) !== undefined),
+      (at) => endsAtFileEnd(at) && (!isIndented || learn(at) !== undefined),
     );
-    const matches = nearest(anchored === undefined ? runs : firstAfterEach(anchored, runs), stated);
+    const matches = nearestPositions(anchored === undefined ? runs : firstAfterEach(anchored, runs), stated);
     const [at] = matches;
     if (at === undefined) continue;
     if (matches.length > 1) return { kind: "ambiguous", positions: matches };
@@ -131,7 +131,7 @@ function firstAfterEach(starts: readonly number[], positions: readonly number[])
 }
 
 /** The positions closest to the stated line: two if they are equally far, all if no line is stated. */
-function nearest(positions: readonly number[], stated: number | undefined): readonly number[] {
+function nearestPositions(positions: readonly number[], stated: number | undefined): readonly number[] {
   if (stated === undefined) return positions;
   const distance = (position: number) => Math.abs(position - stated);
   const least = positions.reduce((best, position) => Math.min(best, distance(position)), Infinity);

@@ -1,0 +1,46 @@
+import type { Words } from "../en.ts";
+import { counted, number } from "../format.ts";
+
+/** The logs. */
+export const logWords: Words["logs"] = {
+  file: "Protokoll",
+  files: { agent: "Alles", errors: "Warnungen und Fehler" },
+  level: "Stufe",
+  anyLevel: "Alle Stufen",
+  levels: { debug: "Debug", info: "Info", warn: "Warnung", error: "Fehler" },
+  atLeast: { debug: "Alle Stufen", info: "Ab Info", warn: "Warnungen und Fehler", error: "Nur Fehler" },
+  component: "Bereich",
+  anyComponent: "Alle Bereiche",
+  since: "Zeitraum",
+  anyTime: "Jederzeit",
+  times: { hour: "Letzte Stunde", day: "Letzter Tag", week: "Letzte Woche" },
+  search: "Im Protokoll suchen",
+  session: (id) => `Sitzung ${id}`,
+  clearSession: "Alle Sitzungen anzeigen",
+  pause: "Anhalten",
+  resume: "Weiter",
+  label: "Zeilen des Protokolls",
+  count: (lines) => counted(lines, "Zeile", "Zeilen"),
+  older: "Ältere Zeilen anzeigen",
+  olderReading: "Ältere Zeilen werden gelesen …",
+  searchedSoFar: "Bisher keine Zeile. Ältere Zeilen wurden noch nicht durchsucht.",
+  full: (lines) =>
+    `Die Seite zeigt höchstens ${number(lines)} Zeilen. Wählen Sie einen Zeitraum oder suchen Sie, um andere zu sehen.`,
+  toEnd: (count) => (count === 0 ? "Zum Ende" : counted(count, "neue Zeile", "neue Zeilen")),
+  skipped: (count) => `Hier fehlen ${counted(count, "Zeile", "Zeilen")}, weil zu viele auf einmal kamen`,
+  none: "Auf dieser Stufe wurde nichts protokolliert.",
+  noneHint: "Zeilen erscheinen hier, sobald sie geschrieben werden.",
+  noMatch: "Keine Zeile passt.",
+  clear: "Filter löschen",
+  details: "Ausgewählte Zeile",
+  close: "Schließen",
+  openSession: "Sitzung öffnen",
+  onlySession: "Nur diese Sitzung",
+  onlyComponent: (name) => `Nur ${name}`,
+  keys: {
+    title: "Im Protokoll",
+    pause: "Anhalten und weiter",
+    end: "Zum Ende",
+    hits: "Nächster und voriger Treffer",
+  },
+};

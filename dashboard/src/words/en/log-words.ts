@@ -1,0 +1,46 @@
+import { counted, number } from "../format.ts";
+
+/** The logs. */
+export const logWords = {
+  file: "Log",
+  files: { agent: "Everything", errors: "Warnings and errors" },
+  level: "Level",
+  anyLevel: "All levels",
+  levels: { debug: "Debug", info: "Info", warn: "Warning", error: "Error" },
+  atLeast: { debug: "All levels", info: "Info and above", warn: "Warnings and errors", error: "Errors" },
+  component: "Component",
+  anyComponent: "All components",
+  since: "Since",
+  anyTime: "Any time",
+  times: { hour: "Last hour", day: "Last day", week: "Last week" },
+  search: "Search in the log",
+  session: (id: string) => `Session ${id}`,
+  clearSession: "Show all sessions",
+  pause: "Pause",
+  resume: "Continue",
+  label: "Lines of the log",
+  count: (lines: number) => counted(lines, "line", "lines"),
+  older: "Show older lines",
+  olderReading: "Reading older lines…",
+  searchedSoFar: "No line so far. Older lines have not been searched yet.",
+  full: (lines: number) =>
+    `The page shows ${number(lines)} lines at most. Choose a time or search to see others.`,
+  toEnd: (count: number) => (count === 0 ? "To the end" : counted(count, "new line", "new lines")),
+  skipped: (count: number) =>
+    `${counted(count, "line", "lines")} omitted here, because too many came at once`,
+  none: "Nothing was logged at this level.",
+  noneHint: "Lines appear here as soon as they are written.",
+  noMatch: "No line matches.",
+  clear: "Clear the filters",
+  details: "Selected line",
+  close: "Close",
+  openSession: "Open the session",
+  onlySession: "Only this session",
+  onlyComponent: (name: string) => `Only ${name}`,
+  keys: {
+    title: "In the log",
+    pause: "Pause and continue",
+    end: "To the end",
+    hits: "Next and previous hit",
+  },
+};
