@@ -4,6 +4,7 @@ import { boardBench } from "./board.ts";
 import { chatBench } from "./chat.ts";
 import { dashboardBench } from "./dashboard.ts";
 import { dashboardBoardBench } from "./dashboard-board.ts";
+import { dashboardLogsBench } from "./dashboard-logs.ts";
 import { dashboardServerBench } from "./dashboard-server.ts";
 import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
@@ -31,6 +32,7 @@ const BENCHES: readonly Bench[] = [
   gatewayBench,
   dashboardServerBench,
   dashboardBoardBench,
+  dashboardLogsBench,
 ];
 
 const words = process.argv.slice(2);

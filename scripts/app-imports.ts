@@ -10,7 +10,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   shell: ["words", "components", "data"],
   // Shows the turns of a session; the pages of sessions and of the chat share it.
   transcript: ["words", "components", "data"],
-  pages: ["words", "components", "data", "shell", "transcript"],
+  terminal: ["words", "components", "data"],
+  pages: ["words", "components", "data", "shell", "transcript", "terminal"],
   "main.tsx": ["app.tsx", "words"],
   "app.tsx": ["words", "components", "data", "shell", "transcript", "pages"],
 };

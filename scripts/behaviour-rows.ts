@@ -17,7 +17,7 @@ export type Behaviour = Readonly<Record<TableName, readonly Section[]>>;
 /** The tables whose rows the tests of a folder name, because several tables have rows of the same name. */
 const OWNERS: readonly (readonly [folder: RegExp, tables: readonly TableName[]])[] = [
   [/^(src\/board\/|test\/board-(contracts|simulation)\/|test\/e2e\/kanban)/, ["board"]],
-  [/^(src\/api\/(access|dashboard|live|routes)\/|test\/e2e\/dashboard)/, ["dashboard"]],
+  [/^(src\/api\/(access|dashboard|live|routes|terminals)\/|test\/e2e\/dashboard)/, ["dashboard"]],
   [/^(src\/(api|turns)\/|test\/e2e\/api)/, ["api"]],
   [/^(src\/gateway\/|test\/e2e\/gateway)/, ["gateway"]],
   [/^(src\/cli\/chat\/|test\/e2e\/chat)/, ["chat"]],

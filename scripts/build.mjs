@@ -187,6 +187,7 @@ async function bundleProgram() {
     splitting: true,
     write: false,
     external: [
+      "@lydell/node-pty",
       "@vscode/ripgrep",
       ...(existsSync(join(root, "node_modules/better-sqlite3-12")) ? [] : ["better-sqlite3-12"]),
     ],

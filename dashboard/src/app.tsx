@@ -58,15 +58,20 @@ const sessionRoute = createRoute({
   path: "$profile/$id",
   component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
 });
-const newChatRoute = createRoute({
+const sandboxesRoute = createRoute({
   getParentRoute: () => rootRoute,
-  path: "/chat",
-  component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "NewChat"),
+  path: "/sandboxes",
+  component: lazyRouteComponent(() => import("./pages/sandboxes/sandboxes.tsx"), "Sandboxes"),
 });
-const chatRoute = createRoute({
+const sandboxRoute = createRoute({
+  getParentRoute: () => sandboxesRoute,
+  path: "$profile/$name",
+  component: lazyRouteComponent(() => import("./pages/sandboxes/sandbox-view.tsx"), "SandboxView"),
+});
+const terminalRoute = createRoute({
   getParentRoute: () => rootRoute,
-  path: "/chat/$session",
-  component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "Chat"),
+  path: "/terminals/$id",
+  component: lazyRouteComponent(() => import("./pages/terminal/terminal-page.tsx"), "TerminalPage"),
 });
 const settingsRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -78,6 +83,16 @@ const settingsRoute = createRoute({
 /** The page of the settings reads the section from the address itself. */
 const settingsSectionRoute = createRoute({ getParentRoute: () => settingsRoute, path: "$section" });
 
+const newChatRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chat",
+  component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "NewChat"),
+});
+const chatRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chat/$session",
+  component: lazyRouteComponent(() => import("./pages/chat/chat.tsx"), "Chat"),
+});
 /** Whether the board opens with the dialog of a new task. */
 function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
   return search["new"] === true ? { new: true } : {};
@@ -121,11 +136,13 @@ const createAppRouter = () =>
       firstBoardRoute,
       boardRoute,
       sessionsRoute.addChildren([sessionRoute]),
-      newChatRoute,
-      chatRoute,
       settingsRoute.addChildren([settingsSectionRoute]),
       logsRoute,
       healthRoute,
+      newChatRoute,
+      chatRoute,
+      sandboxesRoute.addChildren([sandboxRoute]),
+      terminalRoute,
     ]),
     // The path prefix that the server serves the dashboard under; nothing else needs it.
     basepath: new URL(document.baseURI).pathname,

@@ -12,14 +12,14 @@ const OTHER = "https://other.example/v1";
 const KEY = "HERMES_MODEL_API_KEY";
 const ADDRESS = "HERMES_MODEL_BASE_URL";
 
-interface Given {
+interface KeySources {
   readonly file?: string;
   readonly dotEnv?: Readonly<Record<string, string>>;
   readonly shell?: Readonly<Record<string, string>>;
   readonly flag?: string;
 }
 
-test.each<[string, Given, string | undefined]>([
+test.each<[string, KeySources, string | undefined]>([
   ["a stored key is sent to the stored address", { file: FILE, dotEnv: { [KEY]: "k" } }, "k"],
   ["a stored key is sent to an address in .env", { dotEnv: { [KEY]: "k", [ADDRESS]: FILE } }, "k"],
   [

@@ -16,7 +16,7 @@ const NOTHING: RunOverrides = {
 };
 const providers = { one: { base_url: A, model: "m" }, two: { base_url: B, model: "n" } };
 
-interface Given {
+interface RouteSources {
   readonly settings: RouteSettings;
   readonly session?: Partial<SessionModel>;
   readonly overrides?: Partial<RunOverrides>;
@@ -24,7 +24,7 @@ interface Given {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-function find({ settings, session, overrides = {}, model = {}, env = {} }: Given) {
+function find({ settings, session, overrides = {}, model = {}, env = {} }: RouteSources) {
   const stored = { provider: "one", model: "m", baseUrl: A, keepsAddress: false, apiMode: undefined };
   return findSessionRoute(
     { settings, model, overrides: { ...NOTHING, ...overrides } },

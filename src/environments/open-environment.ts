@@ -3,9 +3,9 @@ import type { Environment } from "./environment.ts";
 import type { EnvironmentRequest, TemporaryFiles } from "./environment-request.ts";
 import type { Backend } from "./options.ts";
 
-type Open = (request: EnvironmentRequest, signal: AbortSignal) => Promise<Environment>;
+type OpenBackend = (request: EnvironmentRequest, signal: AbortSignal) => Promise<Environment>;
 
-const OPEN: { readonly [Kind in Backend]: Open } = {
+const OPEN: { readonly [Kind in Backend]: OpenBackend } = {
   local: async ({ options, variables, profile, cwd, reporter }) => {
     const { openLocalEnvironment } = await import("./local/local-environment.ts");
     const { home: profileHome, root: rootHome } = profile;

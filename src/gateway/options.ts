@@ -95,7 +95,7 @@ export const streamingOptions = z.strictObject({
 export type StreamingOptions = z.infer<typeof streamingOptions>;
 
 const resetMode = z.enum(RESET_MODES);
-const overridden = (chats: string) =>
+const resetModeOf = (chats: string) =>
   resetMode
     .nullable()
     .default(null)
@@ -107,9 +107,9 @@ export const sessionResetOptions = z.strictObject({
     description:
       "When the next message of a chat starts a new session: none (only /new does), idle (after idle_minutes), daily (at at_hour), both",
   }),
-  dm: overridden("direct chats"),
-  group: overridden("groups and channels"),
-  thread: overridden("threads"),
+  dm: resetModeOf("direct chats"),
+  group: resetModeOf("groups and channels"),
+  thread: resetModeOf("threads"),
   idle_minutes: z
     .int()
     .min(1)

@@ -58,6 +58,7 @@ export const HINTS = {
   "dashboard-exposed":
     "Set a password with `hermes dashboard password` or a provider in dashboard.oidc, or keep dashboard.host on 127.0.0.1 and dashboard.public_url empty.",
   "dashboard-replaced": "See `hermes dashboard link`.",
+  "terminal-unavailable": "Use the command line: `hermes sandbox shell`, `hermes sandbox attach`, `hermes`.",
   "dashboard-stopped": "Start it with `hermes dashboard`.",
   "turn-stopped": "Nothing was sent to the model; send the message again to run it.",
   "turns-full": "Try again when one of them has ended.",

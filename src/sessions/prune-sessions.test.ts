@@ -30,15 +30,15 @@ test("D4: old sessions whose last turn has ended can be pruned, by source, and a
   await clock.advance(1_000);
   const before = clock.now();
   const recent = await converse(store, "zebra", "yes");
-  const prunable = (sources: string[], archived = false) =>
+  const prunableIds = (sources: string[], archived = false) =>
     store.list.prunable({ before, sources, archived }).map(({ id }) => id);
-  expect(prunable([])).toEqual([ended, oneshot]);
-  expect(prunable(["oneshot"])).toEqual([oneshot]);
-  expect(prunable([], true)).toEqual([ended, oneshot, archived]);
+  expect(prunableIds([])).toEqual([ended, oneshot]);
+  expect(prunableIds(["oneshot"])).toEqual([oneshot]);
+  expect(prunableIds([], true)).toEqual([ended, oneshot, archived]);
   expect(store.list.prunable({ before, sources: [], archived: false })[0]?.bytes).toBe(
     JSON.stringify([[{ type: "text", text: "zebra" }], [{ type: "text", text: "yes" }]]).length - 3,
   );
-  expect(prunable([])).not.toContain(recent);
+  expect(prunableIds([])).not.toContain(recent);
 
   await recordAll(store, ended, [turnStart("t2", "used again"), assistant("yes"), turnEnd("t2")]);
   await expect(store.deleteSession(ended, own, neverAborted, before)).rejects.toMatchObject({

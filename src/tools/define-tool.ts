@@ -24,13 +24,14 @@ interface ToolSpec<Schema extends z.ZodObject> {
   readonly effectsOf?: (input: z.infer<Schema>) => Effects;
   run(input: z.infer<Schema>, context: ToolCallContext): Promise<ToolResult>;
   readonly lookUp?: Tool["lookUp"];
+  readonly warm?: Tool["warm"];
   /** Formats a refusal; plain text by default. */
   refuse?(message: string, hint: string | undefined): ToolResult;
 }
 
 /** Creates a tool that validates its input before it runs. Invalid input and known failures are returned as refusals. */
 export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): Tool {
-  const { name, toolset, description, mutates, exclusive, effectsOf, run, lookUp } = spec;
+  const { name, toolset, description, mutates, exclusive, effectsOf, run, lookUp, warm } = spec;
   const { refuse = (message, hint) => failed(hint === undefined ? message : `${message} ${hint}`) } = spec;
   return {
     name,
@@ -49,6 +50,7 @@ export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): 
       },
     }),
     ...(lookUp && { lookUp }),
+    ...(warm && { warm }),
     async call(text, context) {
       const read = parseInput(spec, text);
       if ("refusal" in read) return refuse(`${name} was not run: ${read.refusal}`, undefined);

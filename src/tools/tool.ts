@@ -38,6 +38,8 @@ export interface Tool {
   effectsOf?(input: string): Effects;
   /** Describes the state of a call whose Hermes process exited during the call; undefined if it is unknown. */
   lookUp?(callId: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Runs the checks of a call, without effects, so that V8 compiles their patterns before the first call. */
+  warm?(): void;
   /** Takes the JSON text of the model. Always resolves; a rejection is a bug of the tool. */
   call(input: string, context: ToolCallContext): Promise<ToolResult>;
 }

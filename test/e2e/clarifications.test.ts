@@ -32,21 +32,21 @@ test("agent C3: free text is an answer too; approve, deny, an empty text, a numb
   await using home = await openApprovalHome(ONE_QUESTION);
   const { ended } = home.start(["-z", "go", "--json"]);
   const { id } = await home.question();
-  const refused = async (words: readonly string[], env = {}) => {
+  const errorOf = async (words: readonly string[], env = {}) => {
     const run = await home.hermes(["approvals", ...words], { env });
     expect(run.exitCode).not.toBe(0);
     return run.stderr;
   };
-  expect(await refused(["approve", id])).toContain(
+  expect(await errorOf(["approve", id])).toContain(
     `${id} is a question of the model, not a call to approve.`,
   );
-  expect(await refused(["deny", id])).toContain(`hermes approvals answer ${id} TEXT`);
-  expect(await refused(["answer", id, " "])).toContain("The answer is empty.");
-  const outside = await refused(["answer", id, "7"]);
+  expect(await errorOf(["deny", id])).toContain(`hermes approvals answer ${id} TEXT`);
+  expect(await errorOf(["answer", id, " "])).toContain("The answer is empty.");
+  const outside = await errorOf(["answer", id, "7"]);
   expect(outside).toContain("There is no choice 7, only 1 to 2.");
   expect(outside).toContain("Answer with a number, or in your own words.");
-  expect(await refused(["answer", id, "1", "2"])).toContain("This question takes only one choice.");
-  expect(await refused(["answer", id, "1"], { HERMES_COMMAND_ID: "c1" })).toContain(
+  expect(await errorOf(["answer", id, "1", "2"])).toContain("This question takes only one choice.");
+  expect(await errorOf(["answer", id, "1"], { HERMES_COMMAND_ID: "c1" })).toContain(
     "Only a person may do this",
   );
   expect((await home.hermes(["approvals", "answer", id, "something", "lighter"])).exitCode).toBe(0);

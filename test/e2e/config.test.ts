@@ -98,12 +98,12 @@ describe("every key", () => {
     const texts = new Map(keys.map((key) => [key, samplesOf(key)]));
     const env = () => Object.fromEntries(keys.map((key) => [key.env, texts.get(key)?.[0] ?? ""]));
     // Tries the texts in order; a key that refuses all of them fails below.
-    const refused = async (): Promise<Key[]> => {
+    const refusedKeys = async (): Promise<Key[]> => {
       const { problems } = (await home.hermes(["config", "check", "--json"], { env: env() })).json<Check>();
       return keys.filter(({ env }) => problems.some(({ where }) => where === env));
     };
     for (let round = 1; round < 4; round++)
-      for (const key of await refused()) texts.set(key, texts.get(key)?.slice(1) ?? []);
+      for (const key of await refusedKeys()) texts.set(key, texts.get(key)?.slice(1) ?? []);
     const shown = await home.hermes(["config", "show", "--json"], { env: env() });
     expect(shown, shown.stderr).toMatchObject({ exitCode: 0 });
     const found = new Map(shown.json<Shown[]>().map((row) => [row.key, row]));

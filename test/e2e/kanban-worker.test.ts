@@ -163,10 +163,10 @@ describe("a worker that is the agent", () => {
     "B6.27, B6.28, C7, G21, G22: quota, refused key, exhausted budget and an ordinary failure are distinguished",
     async () => {
       await using lab = await openWorkerLab({ variables: { HERMES_KANBAN_STOP_NUDGE: "0" } });
-      const failing = (kind: string) => ({ answers: [{ text: "well", fail: { kind } }] });
-      await lab.addProfile("quota", failing("quota"));
-      await lab.addProfile("auth", failing("auth"));
-      await lab.addProfile("broken", failing("refused"));
+      const failingScript = (kind: string) => ({ answers: [{ text: "well", fail: { kind } }] });
+      await lab.addProfile("quota", failingScript("quota"));
+      await lab.addProfile("auth", failingScript("auth"));
+      await lab.addProfile("broken", failingScript("refused"));
       await lab.addProfile("idle", { answers: [{ text: "no" }] });
       await lab.addProfile(
         "budget",

@@ -23,7 +23,7 @@ async function listen(onConnection: (socket: Socket) => void) {
 }
 
 /** Answers each request with a stream that repeats the same line. */
-const repeating = (line: string) => (socket: Socket) => {
+const repeatLine = (line: string) => (socket: Socket) => {
   socket.once("data", () => {
     socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
     const timer = setInterval(() => socket.write(`${line}\n\n`), 20);
@@ -36,8 +36,8 @@ const piece = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 
 test("--run-budget ends a turn with exit code 3, no matter what it waits for, and the turn is recorded", async () => {
-  await using streaming = await listen(repeating(piece({ content: "on and on. " }).trim()));
-  await using keepalive = await listen(repeating(": keepalive"));
+  await using streaming = await listen(repeatLine(piece({ content: "on and on. " }).trim()));
+  await using keepalive = await listen(repeatLine(": keepalive"));
   await using silentServer = await listen(silent);
   const command = JSON.stringify({ command: "sleep 300 & echo $! > pid; wait" });
   await using calling = await listen((socket) => {

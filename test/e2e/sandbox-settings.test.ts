@@ -112,7 +112,7 @@ describeWith("docker", "settings of a sandbox, from outside", (service) => {
       "/a:b": "terminal.docker_volumes: /a:b is not a valid volume.",
     };
     await using home = await openSandboxHome(service);
-    const mounting = (...volumes: readonly string[]) => ({
+    const mountSettings = (...volumes: readonly string[]) => ({
       env: { TERMINAL_DOCKER_VOLUMES: JSON.stringify(volumes) },
     });
     await home.exec("true");
@@ -120,7 +120,7 @@ describeWith("docker", "settings of a sandbox, from outside", (service) => {
     await writeFile(source, "copied");
     for (const [volume, notice] of Object.entries(refusals)) {
       for (const verb of ["status", "list"]) {
-        const shown = await home.sandbox([verb], mounting(volume));
+        const shown = await home.sandbox([verb], mountSettings(volume));
         expect(shown).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("running") });
         expect(shown.stderr.split(notice), volume).toHaveLength(2);
       }
@@ -131,19 +131,19 @@ describeWith("docker", "settings of a sandbox, from outside", (service) => {
         [["stop"], ""],
         [["exec", "--", "cat /workspace/copy"], "copied"],
       ] as const) {
-        const used = await home.sandbox(args, mounting(volume));
+        const used = await home.sandbox(args, mountSettings(volume));
         expect(used, args.join()).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(printed) });
         if (args[0] !== "stop") expect(used.stderr.split(notice), args.join()).toHaveLength(2);
       }
     }
-    const all = mounting(...Object.keys(refusals));
+    const all = mountSettings(...Object.keys(refusals));
     for (const args of [["explain"], ["gc"], ["snapshot"], ["snapshots"], ["prune"], ["stop"], ["rm"]]) {
       const run = await home.sandbox(args, all);
       expect(run, args.join()).toMatchObject({ exitCode: 0 });
     }
     expect(await home.containers()).toEqual([]);
     for (const [volume, notice] of Object.entries(refusals)) {
-      const made = await home.exec("true", mounting(volume));
+      const made = await home.exec("true", mountSettings(volume));
       expect(made).toMatchObject({ exitCode: 125, stderr: expect.stringContaining(notice) });
     }
     expect(await home.containers()).toEqual([]);

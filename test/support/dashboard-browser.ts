@@ -29,13 +29,13 @@ export function launchBrowser(executablePath: string): Promise<Browser> {
   return chromium.launch({ executablePath, args: [...args, ...quiet] });
 }
 
-/** A Chromium and a dashboard that the tests of one file share. */
-export function shareDashboard(executablePath: string) {
+/** A Chromium and a dashboard that the tests of one file share. `env` is added to the environment of the program. */
+export function shareDashboard(executablePath: string, env: Readonly<Record<string, string>> = {}) {
   let browser: Browser | undefined;
   let dashboard: Dashboard | undefined;
   beforeAll(async () => {
     browser = await launchBrowser(executablePath);
-    dashboard = await openDashboard(browser);
+    dashboard = await openDashboard(browser, { env });
   });
   afterEach(async () => dashboard?.closePages());
   afterAll(async () => {
@@ -65,15 +65,20 @@ export function shareBrowser(executablePath: string) {
   return {
     async openDashboard(prepare: (home: TempHome) => Promise<void>): Promise<Dashboard> {
       if (browser === undefined) throw new Error("only tests have the browser");
-      return openDashboard(browser, prepare);
+      return openDashboard(browser, { prepare });
     },
   };
 }
 
 type TempHome = Awaited<ReturnType<typeof tempHome>>;
 
+export interface DashboardSetUp {
+  readonly prepare?: (home: TempHome) => Promise<void>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** A home of its own and the built program that serves its dashboard. Disposing closes the pages too. */
-export async function openDashboard(browser: Browser, prepare?: (home: TempHome) => Promise<void>) {
+export async function openDashboard(browser: Browser, { prepare, env = {} }: DashboardSetUp = {}) {
   const home = await tempHome();
   let contexts: BrowserContext[] = [];
   const opened: (() => PromiseLike<unknown>)[] = [() => home[Symbol.asyncDispose]()];
@@ -82,7 +87,7 @@ export async function openDashboard(browser: Browser, prepare?: (home: TempHome)
   };
   try {
     await prepare?.(home);
-    let server = await serve(home, 0);
+    let server = await serve(home, 0, env);
     opened.push(() => server.stop());
     opened.push(() => Promise.all(contexts.map((context) => context.close())));
     let signedIn: Cookie[] | undefined;
@@ -109,6 +114,10 @@ export async function openDashboard(browser: Browser, prepare?: (home: TempHome)
       home,
       get url() {
         return server.url;
+      },
+      /** The process of the server. */
+      get pid() {
+        return server.pid;
       },
       page,
       /** Opens a path in the page that the tests share, and resets the page. A new page costs four times as much CPU. */
@@ -143,7 +152,7 @@ export async function openDashboard(browser: Browser, prepare?: (home: TempHome)
         const port = Number(new URL(server.url).port);
         await server.stop();
         await between();
-        server = await serve(home, port);
+        server = await serve(home, port, env);
       },
       [Symbol.asyncDispose]: close,
     };
@@ -191,8 +200,12 @@ async function newLink(home: Awaited<ReturnType<typeof tempHome>>): Promise<stri
   return stdout.trim();
 }
 
-async function serve(home: Awaited<ReturnType<typeof tempHome>>, port: number) {
-  const { child, ended } = home.start(["dashboard", "--no-open", "--port", String(port)]);
+async function serve(
+  home: Awaited<ReturnType<typeof tempHome>>,
+  port: number,
+  env: Readonly<Record<string, string>>,
+) {
+  const { child, ended } = home.start(["dashboard", "--no-open", "--port", String(port)], { env });
   const link = await new Promise<string>((found, failed) => {
     let text = "";
     child.stdout.on("data", (piece: string) => {
@@ -204,6 +217,7 @@ async function serve(home: Awaited<ReturnType<typeof tempHome>>, port: number) {
   });
   return {
     url: new URL(".", link).href.replace(/\/$/, ""),
+    pid: child.pid ?? 0,
     async stop(): Promise<void> {
       child.kill("SIGTERM");
       await ended;

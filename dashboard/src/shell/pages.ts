@@ -4,7 +4,7 @@ import { words } from "../words/words.ts";
 /** A page of the navigation. */
 export interface PageRow {
   readonly name: keyof typeof words.shell.pages;
-  readonly path: "/" | "/board" | "/chat" | "/sessions" | "/settings" | "/logs" | "/health";
+  readonly path: "/" | "/board" | "/chat" | "/sessions" | "/sandboxes" | "/settings" | "/logs" | "/health";
   readonly icon: IconName;
   /** The letter after `g`. */
   readonly letter: string;
@@ -17,6 +17,7 @@ export const PAGES: readonly (readonly PageRow[])[] = [
     { name: "chat", path: "/chat", icon: "chat", letter: "c" },
     { name: "sessions", path: "/sessions", icon: "sessions", letter: "s" },
   ],
+  [{ name: "sandboxes", path: "/sandboxes", icon: "sandbox", letter: "x" }],
   [{ name: "settings", path: "/settings", icon: "settings", letter: "," }],
   [
     { name: "logs", path: "/logs", icon: "logs", letter: "l" },

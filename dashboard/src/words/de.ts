@@ -5,9 +5,11 @@ import { logWords } from "./de/log-words.ts";
 import { overviewWords } from "./de/overview-words.ts";
 import { problemWords } from "./de/problem-words.ts";
 import { sessionWords } from "./de/session-words.ts";
+import { settingsWords } from "./de/settings-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
-import { settingsWords } from "./en/settings-words.ts";
+import { sandboxWords } from "./en/sandbox-words.ts";
+import { terminalWords } from "./en/terminal-words.ts";
 import type { Words } from "./en.ts";
 
 /** All texts of the app in German, by page. */
@@ -15,11 +17,13 @@ export const de: Words = {
   shell: shellWords,
   overview: overviewWords,
   sessions: sessionWords,
-  chat: chatWords,
   board: boardWords,
   task: taskWords,
+  chat: chatWords,
   settings: settingsWords,
   logs: logWords,
   health: healthWords,
+  sandboxes: sandboxWords,
+  terminals: terminalWords,
   problems: problemWords,
 };

@@ -4,10 +4,12 @@ import { healthWords } from "./en/health-words.ts";
 import { logWords } from "./en/log-words.ts";
 import { overviewWords } from "./en/overview-words.ts";
 import { problemWords } from "./en/problem-words.ts";
+import { sandboxWords } from "./en/sandbox-words.ts";
 import { sessionWords } from "./en/session-words.ts";
 import { settingsWords } from "./en/settings-words.ts";
 import { shellWords } from "./en/shell-words.ts";
 import { taskWords } from "./en/task-words.ts";
+import { terminalWords } from "./en/terminal-words.ts";
 
 /** All texts of the app in English, by page. */
 export const en = {
@@ -20,6 +22,8 @@ export const en = {
   settings: settingsWords,
   logs: logWords,
   health: healthWords,
+  sandboxes: sandboxWords,
+  terminals: terminalWords,
   problems: problemWords,
 };
 

@@ -4,6 +4,7 @@ import type { ChatChange, TurnEvent } from "./chat.ts";
 import type { LogLines } from "./logs.ts";
 import type { NeedsChange } from "./overview.ts";
 import { type Position, positionSchema } from "./position.ts";
+import type { SandboxChange, SandboxLoad } from "./sandboxes.ts";
 import type { SessionChange } from "./sessions.ts";
 import type { PlatformChange } from "./setup/platforms.ts";
 import type { ProfileChange } from "./setup/profiles.ts";
@@ -11,15 +12,15 @@ import type { SettingsChange } from "./setup/settings.ts";
 import type { RunLogPiece } from "./tasks.ts";
 
 /** What a page can follow: `always` has the events for every page, the other kinds those of one named thing. */
-export const TOPIC_KINDS = ["always", "board", "run", "turn", "load", "log"] as const;
+export const TOPIC_KINDS = ["always", "board", "run", "turn", "sandboxes", "load", "log"] as const;
 
 export type TopicKind = (typeof TOPIC_KINDS)[number];
 
-/** `always`, `board:SLUG`, `run:SLUG/RUN`, `turn:ID`, `load:ID` or `log:PROFILE/FILE`. */
+/** `always`, `board:SLUG`, `run:SLUG/RUN`, `turn:ID`, `sandboxes:PROFILE`, `load:PROFILE` or `log:PROFILE/FILE`. */
 export const topicSchema = z
   .string()
   .max(300)
-  .regex(/^(always|board:[^\s:]+|(run|turn|load|log):[^\s]+)$/, "is not a topic");
+  .regex(/^(always|board:[^\s:]+|(run|turn|sandboxes|load|log):[^\s]+)$/, "is not a topic");
 
 export type Topic = z.infer<typeof topicSchema>;
 
@@ -45,6 +46,10 @@ export interface LiveEvents {
   readonly "run-line": RunLogPiece;
   /** Topic `log:PROFILE/FILE`. */
   readonly "log-line": LogLines;
+  /** Topic `sandboxes:PROFILE`. */
+  readonly "sandbox-change": SandboxChange;
+  /** Topic `load:PROFILE`. */
+  readonly "sandbox-load": SandboxLoad;
   /** The server is stopping; the page reconnects after `backInMs`. */
   readonly bye: { readonly backInMs: number };
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { approvalSchema } from "./approvals.ts";
 import { boardEventSchema, cardRunSchema } from "./boards.ts";
 import { positionSchema } from "./position.ts";
+import { sandboxRowSchema } from "./sandboxes.ts";
 import { totalsSchema } from "./sessions.ts";
 
 const time = z.int();
@@ -73,21 +74,6 @@ export const dispatcherSchema = z.object({
   idle: z.object({ passes: count, since: time }).nullable(),
 });
 export type Dispatcher = z.infer<typeof dispatcherSchema>;
-
-export const sandboxRowSchema = z.object({
-  name: z.string(),
-  profile: z.string().nullable(),
-  task: z.string().nullable(),
-  backend: z.string(),
-  image: z.string().nullable(),
-  state: z.string(),
-  isInUse: z.boolean(),
-  /** Last use or stop; null if unknown. */
-  usedAt: time.nullable(),
-  /** Its settings differ from the current ones. */
-  isDrifted: z.boolean(),
-});
-export type SandboxRow = z.infer<typeof sandboxRowSchema>;
 
 /** GET overview?profile; spending, sandboxes and settings are those of this profile. */
 export const overviewAnswerSchema = z.object({

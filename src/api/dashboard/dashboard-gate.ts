@@ -173,11 +173,22 @@ interface FoundLogin {
   readonly token: string | undefined;
 }
 
-function findLogin(request: Request, client: Client, { parts }: DashboardGateParts): FoundLogin | undefined {
-  for (const token of readCookies(request.headers.get("Cookie"), client, parts.port)) {
-    const signIn = parts.signIns.find(token);
+/** Finds the sign-in that a `Cookie` header names. */
+export function findSignIn(
+  header: string | null,
+  client: Client,
+  { signIns, port }: Pick<DashboardParts, "signIns" | "port">,
+): { readonly signIn: SignIn; readonly token: string } | undefined {
+  for (const token of readCookies(header, client, port)) {
+    const signIn = signIns.find(token);
     if (signIn !== undefined) return { signIn, token };
   }
+  return undefined;
+}
+
+function findLogin(request: Request, client: Client, { parts }: DashboardGateParts): FoundLogin | undefined {
+  const found = findSignIn(request.headers.get("Cookie"), client, parts);
+  if (found !== undefined) return found;
   return parts.access.isInsecure ? { signIn: ANYONE, token: undefined } : undefined;
 }
 

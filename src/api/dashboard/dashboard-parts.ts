@@ -6,9 +6,12 @@ import type { RateLimit } from "../access/rate-limit.ts";
 import type { SignInStore } from "../access/sign-in-store.ts";
 import type { Chats } from "../chat/chats.ts";
 import type { Live } from "../live/live.ts";
+import type { StartTerminal } from "../terminals/terminal-process.ts";
+import type { Terminals } from "../terminals/terminals.ts";
 import type { BoardData } from "./data/board-data.ts";
 import type { HomeChanges } from "./data/home-changes.ts";
 import type { ProfileData } from "./data/profile-data.ts";
+import type { SandboxData } from "./data/sandbox-data.ts";
 import type { SettingsData } from "./data/settings-data.ts";
 import type { SetupStamps } from "./data/setup-stamps.ts";
 
@@ -16,9 +19,11 @@ import type { SetupStamps } from "./data/setup-stamps.ts";
 export interface DashboardData {
   readonly boards: BoardData;
   readonly profiles: ProfileData;
-  readonly chats: Chats;
   readonly settings: SettingsData;
   readonly setup: SetupStamps;
+  readonly chats: Chats;
+  readonly sandboxes: SandboxData;
+  readonly startTerminal: StartTerminal;
   readonly changes: HomeChanges;
   /** This process, as the holder of what it changes. */
   readonly identity: ProcessIdentity;
@@ -33,6 +38,9 @@ export interface DashboardParts {
   /** Sign-ins with the provider that wait for its answer. */
   readonly oidcFlows: OidcFlows;
   readonly live: Live;
+  readonly terminals: Terminals;
+  /** Closes the sockets of a sign-in that has ended. */
+  disconnect(signIn: string): void;
   readonly access: AccessMode;
   readonly audit: Audit;
   readonly version: string;

@@ -9,8 +9,10 @@ import { liveRoutes } from "./routes/live-routes.ts";
 import { logRoutes } from "./routes/logs/log-routes.ts";
 import { oidcRoutes } from "./routes/oidc-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
+import { sandboxRoutes } from "./routes/sandboxes/sandbox-routes.ts";
 import { sessionRoutes } from "./routes/sessions/session-routes.ts";
 import { settingsRoutes } from "./routes/setup/settings-routes.ts";
+import { terminalRoutes } from "./routes/terminals/terminal-routes.ts";
 
 /** All routes that browsers call with the cookie of their sign-in. */
 export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
@@ -22,8 +24,10 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...taskRoutes,
   ...taskRunRoutes,
   ...overviewRoutes,
+  ...sandboxRoutes,
   ...sessionRoutes,
-  ...chatRoutes,
   ...settingsRoutes,
   ...logRoutes,
+  ...chatRoutes,
+  ...terminalRoutes,
 ];

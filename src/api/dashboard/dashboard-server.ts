@@ -13,7 +13,9 @@ import { listen, SERVER_LIMITS } from "../listen.ts";
 import { type LiveTimes, openLive } from "../live/live.ts";
 import type { LiveSource } from "../live/live-source.ts";
 import type { DashboardOptions } from "../options.ts";
-import { ANYONE, createDashboardGate, SECURITY_HEADERS } from "./dashboard-gate.ts";
+import { openTerminalSockets } from "../terminals/terminal-sockets.ts";
+import { openTerminals } from "../terminals/terminals.ts";
+import { ANYONE, createDashboardGate, findSignIn, SECURITY_HEADERS } from "./dashboard-gate.ts";
 import type { DashboardData } from "./dashboard-parts.ts";
 import { DASHBOARD_ROUTES } from "./dashboard-routes.ts";
 import { openAppFiles } from "./static-files.ts";
@@ -61,9 +63,24 @@ export async function startDashboardServer(request: DashboardRequest): Promise<D
     allowedHosts: options.allowed_hosts,
     trustedProxies: options.trusted_proxies,
   });
+  const terminals = openTerminals({
+    start: (...given) => request.data.startTerminal(...given),
+    clock,
+    onError,
+  });
+  const sockets = openTerminalSockets({
+    ...{ terminals, audit, readClient },
+    isSignedIn: (id) => signIns.isSignedIn(id),
+    findSignIn: (cookie, client) => findSignIn(cookie, client, { signIns, port })?.signIn,
+  });
+  const disconnect = (signIn: string): void => {
+    live.disconnect(signIn);
+    sockets.disconnect(signIn);
+  };
   const gate = createDashboardGate(DASHBOARD_ROUTES, {
     parts: {
       ...{ data: request.data, signIns, live, version, profile, port, access, audit },
+      ...{ terminals, disconnect },
       attempts: createRateLimit(() => clock.now()),
       oidcFlows: createOidcFlows(clock),
     },
@@ -94,6 +111,7 @@ export async function startDashboardServer(request: DashboardRequest): Promise<D
     { overrideGlobalObjects: false },
   );
   server.on("request", (incoming, outgoing) => void answer(incoming, outgoing));
+  server.on("upgrade", sockets.upgrade);
   return {
     port,
     url: publicUrl?.href.replace(/\/+$/, "") ?? url,
@@ -101,6 +119,8 @@ export async function startDashboardServer(request: DashboardRequest): Promise<D
       const closed = once(server, "close");
       server.close();
       await live[Symbol.asyncDispose]();
+      await terminals[Symbol.asyncDispose]();
+      sockets[Symbol.dispose]();
       server.closeIdleConnections();
       await waitAtMost(LAST_ANSWERS_WITHIN_MS, closed);
       server.closeAllConnections();

@@ -2,18 +2,8 @@ import { createDockerRequest } from "../../environments/docker/engine/prepare-do
 import { listSandboxes, type SandboxRow } from "../../environments/docker/lifecycle/list-sandboxes.ts";
 import { keepRules } from "../../environments/docker/reclaim/keep-rules.ts";
 import { createJobCommandFinder } from "../../environments/jobs/job-command.ts";
-import type { App, AppChoice } from "../app.ts";
-import { createEnvironmentFacts } from "./environments.ts";
-import { listKnownProfiles, type OpenedDocker, openDocker, quietReporter } from "./sandbox.ts";
-
-/** The sandboxes of a profile; empty for a backend without containers. Throws if the engine cannot be reached. */
-export async function listAppSandboxes(app: App, signal: AbortSignal): Promise<readonly SandboxRow[]> {
-  const { backend } = app.resolved.config.terminal;
-  if (backend !== "docker" && backend !== "podman") return [];
-  const facts = createEnvironmentFacts(app, { cwd: app.userHome, reporter: quietReporter });
-  const docker = await openDocker({ ...facts, task: "default" }, { recover: false }, signal);
-  return await listSandboxesOf(docker, app, {}, signal);
-}
+import type { AppChoice } from "../app.ts";
+import { listKnownProfiles, type OpenedDocker, quietReporter } from "./sandbox.ts";
 
 /** Lists the sandboxes on an engine, of the profile of the request or of all profiles. */
 export async function listSandboxesOf(

@@ -5,6 +5,7 @@ import { createChatSource, createTurnSource } from "../../api/live/sources/chats
 import { createLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
 import { createRunLogSource } from "../../api/live/sources/run-logs.ts";
+import { createLoadSource, createSandboxSource } from "../../api/live/sources/sandboxes.ts";
 import { createSessionSource } from "../../api/live/sources/sessions.ts";
 import { createSetupSource } from "../../api/live/sources/setup.ts";
 import { Announcements } from "../../board/database/postgres-announcements.ts";
@@ -13,13 +14,15 @@ import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import type { App } from "../app.ts";
 import { boardsLocation } from "../board.ts";
-import { createAppOfProfile } from "./data/app-of-profile.ts";
+import { createLoadProfile } from "./data/load-profile.ts";
 import { openBoards } from "./data/open-boards.ts";
 import { openChats } from "./data/open-chats.ts";
 import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
 import { openSettings } from "./data/open-settings.ts";
 import { createSetupStamps } from "./data/read-setup-stamps.ts";
+import { openSandboxes } from "./data/sandboxes/open-sandboxes.ts";
+import { createTerminalStarter } from "./data/terminals/start-terminal.ts";
 import { createHomeChanges } from "./data/watch-home.ts";
 
 /** The data that the dashboard shows and changes, and the sources of its events. */
@@ -40,13 +43,19 @@ export async function openDashboardData(
   const announcements = url === "" ? undefined : announceBoards(url, log);
   const sessions = openSessions(app);
   const boards = openBoards(app, { load, sessions, announcements, log });
-  const appOf = createAppOfProfile(app);
-  const profiles = openProfiles(app, { sessions, appOf, log, cwd });
-  const hosted = openChats({ appOf, sessions, log, cwd });
-  const { chats } = hosted;
+  const loadProfile = createLoadProfile(app);
+  const profiles = openProfiles(app, { sessions, load: loadProfile, log, cwd });
   const changes = createHomeChanges(app, announcements);
   const setup = createSetupStamps(app);
-  const data = { boards, profiles, chats, changes, identity, setup, settings: openSettings(appOf) };
+  const hosted = openChats({ load: loadProfile, sessions, log, cwd });
+  const { chats } = hosted;
+  const settings = openSettings(loadProfile);
+  const sandboxes = openSandboxes(loadProfile);
+  const data = {
+    ...{ boards, profiles, chats, changes, identity, setup, settings },
+    sandboxes: sandboxes.data,
+    startTerminal: createTerminalStarter(app, loadProfile),
+  };
   return {
     data,
     sources: [
@@ -55,12 +64,15 @@ export async function openDashboardData(
       createLogSource(profiles),
       createNeedsSource(data),
       createSessionSource(data),
+      createSetupSource(setup),
       createChatSource(chats),
       createTurnSource(chats),
-      createSetupSource(setup),
+      createSandboxSource(sandboxes.data),
+      createLoadSource(sandboxes.data),
     ],
     async [Symbol.asyncDispose]() {
       await hosted[Symbol.asyncDispose]();
+      await sandboxes[Symbol.asyncDispose]();
       await boards[Symbol.asyncDispose]();
       await sessions[Symbol.asyncDispose]();
       await announcements?.[Symbol.asyncDispose]();

@@ -2,7 +2,7 @@ import { TIME_PARAMETER, toSqlite } from "./dialect.ts";
 import type { Query, QueryResult, SqlValues, Steps } from "./steps.ts";
 
 /** A prepared SQLite statement with named parameters. */
-interface Prepared {
+interface PreparedStatement {
   all(values: SqlValues): readonly unknown[];
   run(values: SqlValues): { readonly changes: number };
 }
@@ -12,7 +12,7 @@ const TRANSLATED_TEXTS = 500; // SQL text built at run time must not fill the me
 export type Execute = (query: Query) => QueryResult;
 
 /** Runs statements on a connection; the time is a parameter, so that it is constant within a statement. */
-export function createExecute(prepare: (text: string) => Prepared, now: () => number): Execute {
+export function createExecute(prepare: (text: string) => PreparedStatement, now: () => number): Execute {
   const translated = new Map<string, string>();
   const translate = (sql: string): string => {
     if (translated.size >= TRANSLATED_TEXTS) translated.clear();

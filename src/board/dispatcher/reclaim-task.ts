@@ -14,7 +14,7 @@ export interface Reclaim {
   readonly assignee?: string;
 }
 
-export interface Reclaimed {
+export interface ReclaimResult {
   /** `none`: no run was open. `ended`: its processes have exited. `leaving`: its worker may be alive, and the task waits. */
   readonly run: "none" | "ended" | "leaving";
   /** The task after the reclaim; a dispatcher may have started it again since. */
@@ -30,7 +30,7 @@ export async function reclaimTask(
   }: { readonly board: DispatchBoard; readonly host: DispatchHost; readonly caller: Caller },
   { taskId, reason, assignee }: Reclaim,
   signal: AbortSignal,
-): Promise<Reclaimed> {
+): Promise<ReclaimResult> {
   const { found: open, task } = await board.write(
     caller,
     function* (transaction) {

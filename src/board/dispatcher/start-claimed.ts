@@ -11,15 +11,15 @@ import { RENEW_EVERY_MS } from "./rules/run-lease.ts";
 
 const CLEANUP_MS = 30_000;
 
-type Failed = Extract<StartResult, { kind: "failed" }>;
-export type Started = Exclude<StartResult, Failed> | (Failed & { readonly givenUp: boolean });
+type FailedStart = Extract<StartResult, { kind: "failed" }>;
+export type StartOutcome = Exclude<StartResult, FailedStart> | (FailedStart & { readonly givenUp: boolean });
 
 /** Starts the worker of a claimed task; renews the lease until the supervisor does. A failed start ends the run. */
 export async function startClaimed(
   parts: PassParts,
   claimed: ClaimedTask,
   signal: AbortSignal,
-): Promise<Started> {
+): Promise<StartOutcome> {
   const { host } = parts;
   const stop = new AbortController();
   const renewing = keepLease(parts, claimed, AbortSignal.any([signal, stop.signal]));
@@ -36,7 +36,7 @@ export async function startClaimed(
   if (result?.kind === "started") return result;
   // A stop of the dispatcher does not count against the task.
   const cause = signal.aborted ? "infrastructure" : "spawn";
-  const failure: Failed = result ?? { kind: "failed", cause, error: messageOf(thrown) };
+  const failure: FailedStart = result ?? { kind: "failed", cause, error: messageOf(thrown) };
   // A start that threw may have left processes alive; the run then stays open.
   const cleanup = AbortSignal.timeout(CLEANUP_MS);
   if (result === undefined && (await host.terminate(claimed.run, cleanup)) !== "gone")
@@ -48,8 +48,8 @@ export async function startClaimed(
 async function excuseBrokenProfile(
   { host }: PassParts,
   { run }: ClaimedTask,
-  failure: Failed,
-): Promise<Failed> {
+  failure: FailedStart,
+): Promise<FailedStart> {
   if (failure.cause !== "spawn" || run.profile === null) return failure;
   const profileCheck = await host.runnable(run.profile, AbortSignal.timeout(CLEANUP_MS));
   return profileCheck.ok ? failure : { ...failure, cause: "infrastructure", error: profileCheck.reason };
@@ -58,8 +58,8 @@ async function excuseBrokenProfile(
 async function endFailed(
   { board, policy, random }: PassParts,
   { task, run }: ClaimedTask,
-  { cause, error }: Failed,
-): Promise<Started> {
+  { cause, error }: FailedStart,
+): Promise<StartOutcome> {
   const isInfra = cause === "infrastructure";
   const text = cause === "workspace" ? `workspace: ${error}` : error;
   const exit: WorkerExit = isInfra

@@ -9,7 +9,7 @@ import { type Guard, guardOf } from "./reasons/guards.ts";
 import { FairQueue, type QueuedTask, strideOf } from "./rules/fair-queue.ts";
 import { profileCap } from "./rules/resolve-dispatch-policy.ts";
 import { RUN_LEASE_MS } from "./rules/run-lease.ts";
-import { type Started, startClaimed } from "./start-claimed.ts";
+import { type StartOutcome, startClaimed } from "./start-claimed.ts";
 import { claimForHost, type HostClaimResult, refusalIn } from "./transactions/claim-for-host.ts";
 import {
   type Cursor,
@@ -342,7 +342,7 @@ export class TaskStarter {
   async #start({ id, profile }: Candidate, claimed: ClaimedTask, slot: Slot | undefined): Promise<void> {
     const report = this.#report;
     let supervisorPid: number | undefined;
-    let started: Started;
+    let started: StartOutcome;
     try {
       started = await startClaimed(this.#parts, claimed, this.#signal);
       if (started.kind === "started") supervisorPid = started.supervisorPid;

@@ -15,7 +15,7 @@ import { runProcesses } from "./process-table.ts";
 export const ANSWER_PIPE = 3;
 const LONGEST_ANSWER = 64 * 1024;
 
-type Failed = Extract<StartResult, { kind: "failed" }>;
+type FailedStart = Extract<StartResult, { kind: "failed" }>;
 
 /**
  * Starts a supervisor and waits for its answer. The order goes through standard input, so that the token is not in a
@@ -26,7 +26,7 @@ export async function startSupervisor(
   order: RunOrder,
   variables: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): Promise<{ readonly kind: "started"; readonly supervisorPid: number } | Failed> {
+): Promise<{ readonly kind: "started"; readonly supervisorPid: number } | FailedStart> {
   const mark = runMark(order.board, order.run);
   const [file, ...args] = program;
   mkdirSync(dirname(order.log.path), { recursive: true, mode: 0o700 });
@@ -49,7 +49,7 @@ export async function startSupervisor(
   stdin?.on("error", () => stdin.destroy()); // a supervisor that exits at once writes the reason to the log
   stdin?.end(JSON.stringify(order));
   using deadline = openDeadline(signal, order.run.leaseMs / 2);
-  let failure: Failed;
+  let failure: FailedStart;
   try {
     const answer = await readAnswer(pipe, deadline.signal);
     if (answer.ok) return { kind: "started", supervisorPid: answer.supervisorPid };

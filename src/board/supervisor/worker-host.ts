@@ -72,7 +72,10 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
       // The lease protects rows but not files, so leftover processes of an earlier run must not write to the workspace.
       const survivors = await endProcesses(earlier, END_GRACE_MS);
       if (survivors.length > 0)
-        return failed("infrastructure", `processes of an earlier run do not exit: ${survivors.join(", ")}`);
+        return failedStart(
+          "infrastructure",
+          `processes of an earlier run do not exit: ${survivors.join(", ")}`,
+        );
       let workspace: Workspace;
       let workspaces: NonNullable<RunOrder["workspaces"]>;
       try {
@@ -82,7 +85,7 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
         signal.throwIfAborted();
         const user = await branchUser(task, signal);
         if (user !== undefined)
-          return failed("infrastructure", `its branch ${user.branch} is checked out in ${user.path}`);
+          return failedStart("infrastructure", `its branch ${user.branch} is checked out in ${user.path}`);
         return failedFor("workspace", messageOf(error), [task.workspace_path ?? location.root]);
       }
       try {
@@ -109,20 +112,20 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
   };
 }
 
-const failed = (cause: "workspace" | "spawn" | "infrastructure", error: string) =>
+const failedStart = (cause: "workspace" | "spawn" | "infrastructure", error: string) =>
   ({ kind: "failed", cause, error }) as const;
 
 const NO_SPACE = /ENOSPC|no space left|disk is full/i;
 
 /** Attributes a failure on a full disk to the host, and names the folder on that disk. */
 async function failedFor(
-  cause: Parameters<typeof failed>[0],
+  cause: Parameters<typeof failedStart>[0],
   error: string,
   folders: readonly string[],
-): Promise<ReturnType<typeof failed>> {
+): Promise<ReturnType<typeof failedStart>> {
   const full = NO_SPACE.test(error) ? await findFullDisk(folders) : undefined;
-  if (full === undefined) return failed(cause, error);
-  return failed("infrastructure", `the disk with ${full} is full: ${error}`);
+  if (full === undefined) return failedStart(cause, error);
+  return failedStart("infrastructure", `the disk with ${full} is full: ${error}`);
 }
 
 async function createOrder(

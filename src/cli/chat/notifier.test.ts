@@ -17,24 +17,24 @@ function openLab(mode: NotifyMode, variables: Record<string, string> = {}) {
   return { notifier, written };
 }
 
-const working = () => ({
+const workingState = () => ({
   ...INITIAL_STATE,
   turn: { startedAt: Date.now(), activity: "answering" as const, activeAt: Date.now() },
 });
-const asking = () => ({
-  ...working(),
+const askingState = () => ({
+  ...workingState(),
   questions: [{ approval: { id: "a_1" } as Approval, number: 1, askedAt: Date.now(), wasTooEarly: false }],
 });
 
 test("C45: a turn of more than 20 s that ends while nobody types rings once; a short one, or one during which the user types, does not", () => {
   const { notifier, written } = openLab("bell");
-  const long = working();
+  const long = workingState();
   vi.advanceTimersByTime(25_000);
   notifier.watch(long, INITIAL_STATE);
   notifier.watch(INITIAL_STATE, INITIAL_STATE);
   expect(written).toEqual(["\u0007"]);
-  notifier.watch(working(), INITIAL_STATE);
-  const beside = working();
+  notifier.watch(workingState(), INITIAL_STATE);
+  const beside = workingState();
   vi.advanceTimersByTime(25_000);
   notifier.touch();
   notifier.watch(beside, INITIAL_STATE);
@@ -43,7 +43,7 @@ test("C45: a turn of more than 20 s that ends while nobody types rings once; a s
 
 test("C45: a question that waits rings once, 20 s after it appeared or after the last key", () => {
   const { notifier, written } = openLab("bell");
-  notifier.watch(working(), asking());
+  notifier.watch(workingState(), askingState());
   vi.advanceTimersByTime(19_000);
   notifier.touch();
   vi.advanceTimersByTime(19_000);
@@ -51,8 +51,8 @@ test("C45: a question that waits rings once, 20 s after it appeared or after the
   vi.advanceTimersByTime(60_000);
   expect(written).toEqual(["\u0007"]);
   const answered = openLab("bell");
-  answered.notifier.watch(working(), asking());
-  answered.notifier.watch(asking(), working());
+  answered.notifier.watch(workingState(), askingState());
+  answered.notifier.watch(askingState(), workingState());
   vi.advanceTimersByTime(60_000);
   expect(answered.written).toEqual([]);
 });
@@ -64,7 +64,7 @@ test.each([
   ["off", { TERM_PROGRAM: "WezTerm" }, []],
 ] as const)("C45: display.notify %s with %j writes %j", (mode, variables, expected) => {
   const { notifier, written } = openLab(mode, variables);
-  const long = working();
+  const long = workingState();
   vi.advanceTimersByTime(30_000);
   notifier.watch(long, INITIAL_STATE);
   expect(written).toEqual(expected);

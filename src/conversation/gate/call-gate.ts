@@ -29,7 +29,7 @@ export interface CallGateParts {
   readonly takeReviews: CallGate["takeReviews"];
 }
 
-interface Described {
+interface DescribedCall {
   readonly request: DecisionRequest;
   /** The summary before it is shortened. */
   readonly fullSummary: string;
@@ -43,7 +43,7 @@ const MAX_CHOICE_CHARS = 500;
 export function createCallGate(parts: CallGateParts): CallGate {
   const { policy, queue, sessionId, clock } = parts;
 
-  function describe(call: ToolCallPart, tool: Tool): Described {
+  function describe(call: ToolCallPart, tool: Tool): DescribedCall {
     const effects = tool.effectsOf?.(call.input) ?? {};
     const what =
       effects.commands?.[0] ??
@@ -62,7 +62,7 @@ export function createCallGate(parts: CallGateParts): CallGate {
   }
 
   async function ask(
-    { request, fullSummary }: Described,
+    { request, fullSummary }: DescribedCall,
     { question }: OpenQuestion,
     signal: AbortSignal,
   ): Promise<Approval> {

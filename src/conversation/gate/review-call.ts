@@ -32,7 +32,7 @@ export async function reviewCall(
   } as const;
   let answer: AssistantMessage | undefined;
   let usage = NO_USAGE;
-  const asking = (async () => {
+  const streamEnd = (async () => {
     for await (const event of model.stream(request, AbortSignal.any([signal, deadline])))
       if (event.type === "message-end") ({ message: answer, usage } = event);
       else if (event.type === "failed") usage = event.failure.usage ?? usage;
@@ -41,7 +41,7 @@ export async function reviewCall(
   const late = new Promise<void>((resolve) =>
     deadline.addEventListener("abort", () => resolve(), { once: true }),
   );
-  await Promise.race([asking, late]);
+  await Promise.race([streamEnd, late]);
   const isCharged = answer !== undefined || deadline.aborted;
   const estimate = isCharged ? estimateUsage(request, answer ?? { role: "assistant", parts: [] }) : NO_USAGE;
   const costUsd = calculateCost(fillUsage(usage, estimate), model.price);

@@ -9,10 +9,11 @@ import { openSessionStore } from "../../sessions/session-store.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { warmGate } from "./warm-gate.ts";
 
-test("the decisions that warm up the gate ask no person or model and use up no approval, even if a rule asks about every command", async () => {
+test("warming up the gate runs the tool's checks with each decision; its decisions ask no person or model and use up no approval, even if a rule asks about every command", async () => {
   await using folder = await tempFolder();
   using store = await openSessionStore(folder.file("sessions.sqlite"), {}, neverAborted);
   const inputs: string[] = [];
+  let warmed = 0;
   const terminal: Tool = {
     name: "terminal",
     toolset: "terminal",
@@ -24,6 +25,9 @@ test("the decisions that warm up the gate ask no person or model and use up no a
       return { commands: [(JSON.parse(input) as { command: string }).command] };
     },
     call: async () => expect.unreachable("no call runs"),
+    warm() {
+      warmed += 1;
+    },
   };
   const rules = parseRules(
     { allow: [], ask: ["*"], deny: [] },
@@ -56,5 +60,6 @@ test("the decisions that warm up the gate ask no person or model and use up no a
   } as const;
   await warmGate(parts, terminal, neverAborted);
   expect(inputs).not.toEqual([]);
+  expect(warmed).toBe(inputs.length);
   expect(store.approvals.since(0)).toEqual([]);
 });

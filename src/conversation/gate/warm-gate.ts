@@ -14,8 +14,8 @@ const CALL = {
 } as const;
 
 /**
- * Decides about a harmless command a few times while the model is thinking, and scans its result, because the first run of
- * that code takes milliseconds. Yields after each step, so that an answer never waits for more than one.
+ * Decides about a harmless command a few times while the model is thinking, and runs the checks of the tool and of its result,
+ * because the first run of that code takes milliseconds. Yields after each step, so that an answer never waits for more than one.
  */
 export async function warmGate(parts: CallGateParts, terminal: Tool, signal: AbortSignal): Promise<void> {
   const gate = createCallGate({ ...parts, policy: withoutQuestions(parts.policy) });
@@ -23,6 +23,8 @@ export async function warmGate(parts: CallGateParts, terminal: Tool, signal: Abo
     await gate.decide(CALL, terminal, signal);
     await setImmediate();
     findInjection("done");
+    await setImmediate();
+    terminal.warm?.();
     await setImmediate();
   }
 }

@@ -101,9 +101,9 @@ test("D5: if the model fails, is missing or never answers, the title is cut from
       await new Promise(() => undefined); // ignores the abort
     },
   };
-  const missing = () => Promise.reject(new AppError("provider-key-missing", "no key"));
-  for (const openModel of [missing, async () => failing, async () => hanging]) {
-    await using lab = await openLab(openModel, openModel === missing ? 60_000 : 50);
+  const failToOpen = () => Promise.reject(new AppError("provider-key-missing", "no key"));
+  for (const openModel of [failToOpen, async () => failing, async () => hanging]) {
+    await using lab = await openLab(openModel, openModel === failToOpen ? 60_000 : 50);
     lab.title.start();
     await expect.poll(lab.stored).toBe(CUT);
   }

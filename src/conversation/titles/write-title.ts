@@ -31,7 +31,7 @@ export async function writeTitle(
   const ending = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   let usage = NO_USAGE;
   let text: string | undefined;
-  const asking = (async () => {
+  const streamEnd = (async () => {
     const messages: Message[] = [
       { role: "system", text: INSTRUCTIONS },
       { role: "user", parts: [{ type: "text", text: redact(exchange) }] },
@@ -47,8 +47,8 @@ export async function writeTitle(
     if (ending.aborted) resolve();
     ending.addEventListener("abort", () => resolve(), { once: true });
   });
-  await Promise.race([asking, ended]);
-  asking.catch(() => undefined);
+  await Promise.race([streamEnd, ended]);
+  streamEnd.catch(() => undefined);
   const { provider, name, price } = model;
   const costUsd = calculateCost(usage, price);
   await store.usage.addRequest(

@@ -18,9 +18,9 @@ const SETTLE_WAIT_MS = 100;
 export type ChannelPool = ReturnType<typeof createChannelPool>;
 
 /** `isSpare`: the channel is opened in advance, without a waiting caller. */
-type Open = (signal: AbortSignal, isSpare: boolean) => Promise<Channel>;
+type OpenChannel = (signal: AbortSignal, isSpare: boolean) => Promise<Channel>;
 
-export function createChannelPool(open: Open) {
+export function createChannelPool(open: OpenChannel) {
   const idle: { channel: Channel; since: number }[] = [];
   /** Channels kept open because a leftover process of an earlier command can still print to them. */
   const leaked: Channel[] = [];

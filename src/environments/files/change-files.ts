@@ -254,17 +254,17 @@ async function findOutside(
   const root = await files.stat(within, signal);
   if (root.kind !== "found") return root;
   const isIn = (path: string) => root.path === "/" || `${path}/`.startsWith(`${root.path}/`);
-  const refused = (path: string): ChangeRefused => ({
+  const refusalOf = (path: string): ChangeRefused => ({
     kind: "outside",
     path,
     message: `${requested} is outside of ${root.path}.`,
   });
-  if (found.kind === "found") return isIn(found.path) ? undefined : refused(found.path);
+  if (found.kind === "found") return isIn(found.path) ? undefined : refusalOf(found.path);
   // A file that does not exist yet will be in its nearest existing parent folder, unless its path contains `..`.
-  if (found.path.split("/").includes("..")) return refused(found.path);
+  if (found.path.split("/").includes("..")) return refusalOf(found.path);
   for (let above = posix.dirname(found.path); ; above = posix.dirname(above)) {
     const folder = await files.stat(above, signal);
-    if (folder.kind === "found") return isIn(folder.path) ? undefined : refused(folder.path);
+    if (folder.kind === "found") return isIn(folder.path) ? undefined : refusalOf(folder.path);
     if (folder.kind !== "missing" || above === posix.dirname(above)) return folder;
   }
 }

@@ -595,11 +595,11 @@ export function jobsContract(traits: JobsTraits): void {
       const young = await startJob("sleep 600");
       const kept = await startJob("sleep 600", { lifetime: "persistent" });
       const ofTurn = await startJob("sleep 600", { lifetime: "turn", owner: "b" });
-      const ended = async (phase: "in-turn" | "between-turns" | "gone") =>
+      const endedBySweep = async (phase: "in-turn" | "between-turns" | "gone") =>
         (await jobs.sweepExpired(() => phase, neverAborted)).map(({ job }) => job.id);
-      expect(await ended("in-turn")).toEqual([old.id]);
-      expect(await ended("between-turns")).toEqual([ofTurn.id]);
-      expect(await ended("gone")).toEqual([young.id]);
+      expect(await endedBySweep("in-turn")).toEqual([old.id]);
+      expect(await endedBySweep("between-turns")).toEqual([ofTurn.id]);
+      expect(await endedBySweep("gone")).toEqual([young.id]);
       expect(young.expiresAt).toBe(young.startedAt + 24 * 3_600_000);
       expect(kept.expiresAt).toBeUndefined();
       expect((await jobs.poll(kept.id, neverAborted)).job.state).toBe("running");

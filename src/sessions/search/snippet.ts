@@ -55,14 +55,14 @@ function mark(text: string, words: readonly string[], { open, close }: Marks): s
   return result + text.slice(shown);
 }
 
-interface Folded {
+interface FoldedText {
   readonly text: string;
   /** The index of a folded character in the original text; undefined after the last character. */
   origin(at: number): number | undefined;
 }
 
 /** Folds text as the index does: without case and diacritics. */
-function fold(text: string): Folded {
+function fold(text: string): FoldedText {
   // Fast path: nearly all text is ASCII, which takes a fiftieth of the time.
   if (/^[\0-\x7f]*$/.test(text)) {
     return { text: text.toLowerCase(), origin: (at) => (at < text.length ? at : undefined) };

@@ -19,6 +19,8 @@ import {
 /** Characters that a folder name hardly ever needs. Hermes quotes the path itself, so quotes are not needed either. */
 const BAD_IN_PATH = /[^\p{L}\p{M}\p{N}/\\:_\-.~ +@=,()[\]]/u;
 
+const HARMLESS_COMMAND = "echo done";
+
 const PREFER_FILE_TOOLS =
   " Prefer read_file, patch, write_file and search_files to cat, sed, heredocs and grep.";
 
@@ -44,6 +46,11 @@ export function createTerminal(parts: ToolParts, { hasFileTools }: { readonly ha
     refuse: (error, hint) =>
       refuseCommand({ error, hint, status: hint === undefined ? "error" : "degraded" }),
     lookUp: (callId, signal) => inspectCommand(parts, callId, signal),
+    warm() {
+      refuseMarkedCommand(HARMLESS_COMMAND);
+      adviseForeground(HARMLESS_COMMAND);
+      parts.redact(plainOutput(formatTerminalResult({ exit_code: 0 }, "done")));
+    },
     async run(call, context) {
       if (call.command.includes("\0"))
         return refuseCommand({ error: "A command cannot contain a NUL byte.", status: "error" });

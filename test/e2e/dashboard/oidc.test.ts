@@ -22,11 +22,13 @@ describeWith("chromium", "signing in with an OpenID Connect provider", ({ execut
     await using dashboard = await shared.openDashboard(async (home) => {
       const settings = {
         ...CLIENT,
-        allowed_users: "alice@example.org",
+        allowed_users: '["alice@example.org"]',
         issuer: provider.issuer,
       };
       for (const [name, value] of Object.entries(settings))
-        await home.hermes(["config", "set", `dashboard.oidc.${name}`, value]);
+        expect(await home.hermes(["config", "set", `dashboard.oidc.${name}`, value])).toMatchObject({
+          exitCode: 0,
+        });
     });
     const page = await dashboard.stranger();
     await page.goto(`${dashboard.url}/sessions`);

@@ -29,7 +29,7 @@ export function Overview() {
       </div>
     );
   }
-  const { facts, needs, running, spending, sandboxes, dispatchers, lately, steps, problems } = data;
+  const { profile, facts, needs, running, spending, sandboxes, dispatchers, lately, steps, problems } = data;
   const isFresh = !(steps.model && steps.profile && steps.task);
   return (
     <>
@@ -50,7 +50,9 @@ export function Overview() {
         </div>
         <div className={styles.stack}>
           <Spending {...spending} cap={facts.capUsd} />
-          {(sandboxes.rows.length > 0 || sandboxes.problem !== null) && <SandboxList {...sandboxes} />}
+          {(sandboxes.rows.length > 0 || sandboxes.problem !== null) && (
+            <SandboxList profile={profile} {...sandboxes} />
+          )}
           <DispatcherFacts dispatchers={dispatchers} running={facts.running} places={facts.places} />
         </div>
       </div>

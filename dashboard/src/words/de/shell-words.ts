@@ -12,6 +12,7 @@ export const shellWords: Words["shell"] = {
     board: "Board",
     chat: "Chat",
     sessions: "Sitzungen",
+    sandboxes: "Sandboxes",
     settings: "Einstellungen",
     logs: "Protokoll",
     health: "Zustand",

@@ -14,6 +14,7 @@ export const shellWords = {
     settings: "Settings",
     logs: "Logs",
     health: "Health",
+    sandboxes: "Sandboxes",
   },
   morePages: "More pages",
   titleOf: (page: string) => `${page} · Hermes`,

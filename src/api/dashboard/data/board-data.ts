@@ -2,7 +2,7 @@ import type { AttachmentFolders } from "../../../board/attachments/attachment-fi
 import type { BoardClient } from "../../../board/board-client.ts";
 import type { BoardStore } from "../../../board/board-store.ts";
 import type { Explanation } from "../../../board/dispatcher/reasons/explain-task.ts";
-import type { Reclaimed } from "../../../board/dispatcher/reclaim-task.ts";
+import type { ReclaimResult } from "../../../board/dispatcher/reclaim-task.ts";
 import type { NewTask } from "../../../board/operations/tasks/create-task.ts";
 import type { CardSettings } from "../../../board/operations/views/cards/build-cards.ts";
 import type { OpenRun } from "../../../board/operations/views/cards/card.ts";
@@ -55,7 +55,7 @@ export interface DashboardBoard {
     signal: AbortSignal,
   ): Promise<AnsweredQuestion | undefined>;
   /** Ends the run of a task and its processes. */
-  endRun(taskId: string, signal: AbortSignal): Promise<Reclaimed>;
+  endRun(taskId: string, signal: AbortSignal): Promise<ReclaimResult>;
   /** Lets a task start now, without the delay after its last attempt. */
   unguard(taskId: string, signal: AbortSignal): Promise<Task>;
   /** Removes what an ended task no longer needs. A failure is only logged: the task has ended regardless. */

@@ -3,10 +3,9 @@ import type { SessionStore } from "../../../sessions/session-store.ts";
 import type { ApprovalReply } from "../../contract/approvals.ts";
 import type { ChatChoices } from "../../contract/chat.ts";
 import type { Finding, ProfilesAnswer } from "../../contract/health.ts";
-import type { SandboxRow } from "../../contract/overview.ts";
 import type { SessionSource } from "../routes/sessions/session-view.ts";
 
-/** The profiles of a home: their sessions, questions, settings and sandboxes. */
+/** The profiles of a home: their sessions, questions and settings. */
 export interface ProfileData {
   list(): Promise<ProfilesAnswer["profiles"]>;
   /** The sessions of a profile; throws `profile-not-found`. */
@@ -15,8 +14,6 @@ export interface ProfileData {
   facts(profile: string): Promise<ProfileFacts>;
   /** What a message in a chat can be answered with. */
   chatChoices(profile: string, signal: AbortSignal): Promise<ChatChoices>;
-  /** The sandboxes of a profile. The engine's answer is reused for a few seconds. */
-  sandboxes(profile: string, signal: AbortSignal): Promise<readonly SandboxRow[]>;
   /** The questions that wait, of all profiles whose sessions exist. */
   waiting(): Promise<readonly WaitingQuestion[]>;
   /** Stores a person's answer and unblocks the task that waits for it. Throws `approval-not-found` or `approval-answered`. */

@@ -65,10 +65,10 @@ export const accessRoutes: readonly DashboardRoute[] = [
     scope: "read",
     summary: "Sign this browser out",
     async handle({ signIn, client, disconnected }, parts) {
-      const { signIns, live, audit } = parts;
+      const { signIns, disconnect, audit } = parts;
       if (signIn !== undefined) {
         await signIns.signOut(signIn.id, disconnected);
-        live.disconnect(signIn.id);
+        disconnect(signIn.id);
         audit.write({ action: "sign-out", outcome: "done", login: signIn.name, address: client.address });
       }
       return new Response(null, { status: 204, headers: { "Set-Cookie": writeCookie("", client, parts) } });

@@ -11,11 +11,11 @@ import type { App } from "../../app.ts";
 import { createPolicyState } from "../../approvals.ts";
 import { turnLimits } from "../../conversation.ts";
 import { openTurnHost } from "../turn-host.ts";
-import type { AppOfProfile } from "./app-of-profile.ts";
+import type { LoadProfile } from "./load-profile.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 
 export interface ChatHosting {
-  readonly appOf: AppOfProfile;
+  readonly load: LoadProfile;
   readonly sessions: OpenSessions;
   readonly log: Pick<Log, "info" | "error">;
   /** The folder of new sessions. */
@@ -27,7 +27,7 @@ export interface OpenChats extends AsyncDisposable {
 }
 
 /** Opens the chats of all profiles. Each profile has a host for its turns from its first message on; disposing stops them. */
-export function openChats({ appOf, sessions, log, cwd }: ChatHosting): OpenChats {
+export function openChats({ load, sessions, log, cwd }: ChatHosting): OpenChats {
   const hosts = new Map<string, Promise<TurnHost>>();
   const onBug = (error: unknown): void => log.error("a chat met a bug", { error: messageOf(error) });
 
@@ -35,7 +35,7 @@ export function openChats({ appOf, sessions, log, cwd }: ChatHosting): OpenChats
     const { name } = app.profile;
     const known = hosts.get(name);
     if (known !== undefined) return known;
-    const notices = { notify: (text: string) => log.info(text), onBug, load: () => appOf(name), cwd };
+    const notices = { notify: (text: string) => log.info(text), onBug, load: () => load(name), cwd };
     const host = openTurnHost(app, notices, neverAborted);
     hosts.set(name, host);
     host.catch(() => hosts.delete(name));
@@ -44,7 +44,7 @@ export function openChats({ appOf, sessions, log, cwd }: ChatHosting): OpenChats
 
   const chats = createChats({
     async load(profile) {
-      const app = await appOf(profile);
+      const app = await load(profile);
       const { redact } = createRedactor({ secrets: app.resolved.secrets });
       return {
         host: () => hostOf(app),

@@ -1,38 +1,30 @@
 import { existsSync } from "node:fs";
-import type { SandboxRow } from "../../../api/contract/overview.ts";
 import type { ProfileData, WaitingQuestion } from "../../../api/dashboard/data/profile-data.ts";
 import { formatProblem } from "../../../config/setting-problem.ts";
 import { runChecks } from "../../../doctor/run-checks.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log/log.ts";
 import { createRedactor } from "../../../lib/redact/redactor.ts";
-import { openDeadline } from "../../../lib/time/deadline.ts";
 import { loadProfileDescription } from "../../../profiles/profile-description.ts";
 import { listProfiles } from "../../../profiles/profile-store.ts";
 import type { App } from "../../app.ts";
 import { answerApproval, toClarificationAnswer, unblockAskingTask } from "../../approvals.ts";
 import { findDefaultRoute } from "../../conversation.ts";
-import { listAppSandboxes } from "../../environments/list-app-sandboxes.ts";
-import type { AppOfProfile } from "./app-of-profile.ts";
 import { readChatChoices } from "./chat-choices.ts";
+import type { LoadProfile } from "./load-profile.ts";
 import type { OpenSessions } from "./open-sessions.ts";
-
-/** How long the list of a container engine is reused. */
-const SANDBOXES_FOR_MS = 5_000;
-const ENGINE_WITHIN_MS = 5_000;
 
 export interface ProfileParts {
   readonly sessions: OpenSessions;
-  readonly appOf: AppOfProfile;
+  readonly load: LoadProfile;
   readonly log: Pick<Log, "warn">;
   /** The folder of new sessions. */
   readonly cwd: string;
 }
 
 /** The profiles of a home. Each request reads their current settings. */
-export function openProfiles(app: App, { sessions, appOf, log, cwd }: ProfileParts): ProfileData {
+export function openProfiles(app: App, { sessions, load: appOf, log, cwd }: ProfileParts): ProfileData {
   const { root } = app.profile;
-  const listed = new Map<string, { readonly at: number; readonly rows: readonly SandboxRow[] }>();
 
   const data: ProfileData = {
     async list() {
@@ -56,28 +48,6 @@ export function openProfiles(app: App, { sessions, appOf, log, cwd }: ProfilePar
       };
     },
     chatChoices: async (profile, signal) => readChatChoices(await appOf(profile), cwd, signal),
-    async sandboxes(profile, signal) {
-      const known = listed.get(profile);
-      if (known !== undefined && Date.now() - known.at < SANDBOXES_FOR_MS) return known.rows;
-      const owner = await appOf(profile);
-      const { backend } = owner.resolved.config.terminal;
-      using deadline = openDeadline(signal, ENGINE_WITHIN_MS);
-      const rows = (await listAppSandboxes(owner, deadline.signal)).map(
-        (row): SandboxRow => ({
-          name: row.name,
-          profile: row.profile || null,
-          task: row.task || null,
-          backend,
-          image: row.image,
-          state: row.state,
-          isInUse: row.leased,
-          usedAt: row.last_used_at === null ? null : Date.parse(row.last_used_at),
-          isDrifted: row.drift.length > 0,
-        }),
-      );
-      listed.set(profile, { at: Date.now(), rows });
-      return rows;
-    },
     async waiting() {
       const questions: WaitingQuestion[] = [];
       for (const { profile, store } of await data.knownSessions())

@@ -18,10 +18,10 @@ import { redactJson } from "../../../lib/redact/redact-json.ts";
 import { createRedactor } from "../../../lib/redact/redactor.ts";
 import type { Profile } from "../../../profiles/profile.ts";
 import type { App } from "../../app.ts";
-import type { AppOfProfile } from "./app-of-profile.ts";
+import type { LoadProfile } from "./load-profile.ts";
 
 /** The settings of all profiles of a home. */
-export function openSettings(appOf: AppOfProfile): SettingsData {
+export function openSettings(appOf: LoadProfile): SettingsData {
   return {
     async read(name) {
       const { app, text } = await readConsistently(appOf, name);
@@ -92,7 +92,7 @@ const readConfig = async ({ configPath }: Profile): Promise<string> => (await re
 const ATTEMPTS = 5;
 
 /** The settings and the text of config.yaml that they were read from. */
-async function readConsistently(appOf: AppOfProfile, name: string): Promise<{ app: App; text: string }> {
+async function readConsistently(appOf: LoadProfile, name: string): Promise<{ app: App; text: string }> {
   for (let attempt = 1; ; attempt++) {
     const before = await readConfig((await appOf(name)).profile);
     const app = await appOf(name);

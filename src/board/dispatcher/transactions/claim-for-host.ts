@@ -30,8 +30,8 @@ export type HostClaimResult =
   | { readonly refused: "branch"; readonly by: number };
 
 /** Thrown to undo the assignment of a task that then could not be claimed. */
-class Refused extends Error {
-  override readonly name = "Refused";
+class RefusedClaim extends Error {
+  override readonly name = "RefusedClaim";
   readonly reason: ClaimRefusal;
 
   constructor(reason: ClaimRefusal) {
@@ -66,7 +66,7 @@ export function* claimForHost(transaction: BoardTransaction, request: HostClaim)
   const [mine] = claimed;
   if (mine === undefined) {
     const reason = refused[0]?.reason ?? "unavailable";
-    if (wasAssigned) throw new Refused(reason);
+    if (wasAssigned) throw new RefusedClaim(reason);
     return { refused: reason };
   }
   yield* run(
@@ -80,7 +80,7 @@ export function* claimForHost(transaction: BoardTransaction, request: HostClaim)
 
 /** The refusal that an error of `claimForHost` carries, if any. */
 export function refusalIn(error: unknown): ClaimRefusal | undefined {
-  return error instanceof Refused ? error.reason : undefined;
+  return error instanceof RefusedClaim ? error.reason : undefined;
 }
 
 function* assignDefault(

@@ -58,7 +58,7 @@ export function createCompletionList({ source, onChange, onOnly }: CompletionPar
       onOnly(only, typed);
     }
   }
-  const marked = () => {
+  const markedItem = () => {
     const item = found?.items[mark];
     return found === undefined || item === undefined ? undefined : { item, typed: found.typed };
   };
@@ -93,8 +93,8 @@ export function createCompletionList({ source, onChange, onOnly }: CompletionPar
       mark = hasMoved || step === -1 ? (mark + step + length) % length : mark;
       hasMoved = true;
     },
-    chosen: () => (hasMoved ? marked() : undefined),
-    marked,
+    chosen: () => (hasMoved ? markedItem() : undefined),
+    marked: markedItem,
     view: () => found && { items: found.items, marked: hasMoved ? mark : -1 },
   };
 }

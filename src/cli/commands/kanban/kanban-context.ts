@@ -105,12 +105,12 @@ async function withNumbers({ store, signal }: OpenBoardContext, error: unknown):
   const ids = `${message} ${hint}`.match(IDS) ?? [];
   if (ids.length === 0) return error;
   const names = await store.findTaskNames(ids, signal);
-  const numbered = (text: string, before: string): string =>
+  const replaceIds = (text: string, before: string): string =>
     text.replaceAll(IDS, (id) => (names.has(id) ? `${before}${names.get(id)?.seq}` : id));
   // Commands get the bare number, because a shell treats # as a comment.
   const withNumber = (text: string): string =>
-    numbered(
-      text.replaceAll(COMMANDS, (command) => numbered(command, "")),
+    replaceIds(
+      text.replaceAll(COMMANDS, (command) => replaceIds(command, "")),
       "#",
     );
   return new AppError(code, withNumber(message), { hint: withNumber(hint), cause });

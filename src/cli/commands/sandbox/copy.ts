@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, join, posix } from "node:path";
 import { openNotifyingEnvironment } from "../../../app/environments/sandbox.ts";
-import type { Copied, CopyProblem } from "../../../environments/files/copy/copy-outcome.ts";
+import type { CompletedCopy, CopyProblem } from "../../../environments/files/copy/copy-outcome.ts";
 import {
   createEnvironmentFiles,
   type EnvironmentFiles,
@@ -95,7 +95,7 @@ function failure({ kind, side, message, hint }: CopyProblem, isIn: boolean): App
   return new AppError(code, `${where}${message}`, { hint });
 }
 
-function report({ terminal }: CommandContext, { kind: _, ...copied }: Copied, json: boolean): void {
+function report({ terminal }: CommandContext, { kind: _, ...copied }: CompletedCopy, json: boolean): void {
   const { files, bytes, path, skipped, skippedNames } = copied;
   if (skipped > 0) {
     const more = skipped > skippedNames.length ? ", …" : "";

@@ -14,7 +14,7 @@ describeWith("docker", "creating a sandbox", (service) => {
     ensureSandbox(engine, spec, lab.reporter, neverAborted);
 
   /** The real engine, except that a container whose arguments contain one of these words cannot be started. */
-  const refusing = (lab: DockerLab, ...words: readonly string[]) =>
+  const engineRefusing = (lab: DockerLab, ...words: readonly string[]) =>
     lab.wrap(`
       refused() { case " $* " in ${words.map((word) => `*" ${word} "*`).join("|")}) return 0;; esac; return 1; }
       case $1 in
@@ -25,7 +25,7 @@ describeWith("docker", "creating a sandbox", (service) => {
 
   it("F14: omits exactly the limits that the engine refuses, and prints one notice", LONG, async () => {
     await using lab = await openDockerLab(service);
-    const engine = await refusing(lab, "--memory", "--pids-limit");
+    const engine = await engineRefusing(lab, "--memory", "--pids-limit");
     const { id } = await ensure(lab, await lab.spec({}, "one"), engine);
     const limits = "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}} {{.HostConfig.PidsLimit}}";
     expect(await lab.inspect(id, limits)).toBe("1000000000 0 <no value>");
@@ -46,7 +46,7 @@ describeWith("docker", "creating a sandbox", (service) => {
     LONG,
     async () => {
       await using lab = await openDockerLab(service);
-      const engine = await refusing(lab, "--init", "no-new-privileges");
+      const engine = await engineRefusing(lab, "--init", "no-new-privileges");
       const { id } = await ensure(lab, await lab.spec(), engine);
       expect(await lab.inspect(id, "{{.HostConfig.Init}} {{.HostConfig.SecurityOpt}}")).toBe("<nil> []");
       expect(lab.notices.join()).toContain("weaker than it should be");

@@ -181,17 +181,17 @@ describeWith("docker", "ensureSandbox", (service) => {
 
   it("C14: in opt-out mode each call creates its own container and searches for none", LONG, async () => {
     await using lab = await openDockerLab(service);
-    const own = () => lab.spec({ docker_persist_across_processes: false });
+    const ownSpec = () => lab.spec({ docker_persist_across_processes: false });
     const calls = join(lab.folder, "calls");
     const counted = await lab.wrap(`echo "$1" >> ${calls}`);
-    const first = await ensure(lab, await own(), counted);
+    const first = await ensure(lab, await ownSpec(), counted);
     expect((await readFile(calls, "utf8")).split("\n").slice(0, 4)).toEqual([
       "info",
       "image",
       "create",
       "start",
     ]);
-    const second = await ensure(lab, await own());
+    const second = await ensure(lab, await ownSpec());
     expect([first.how, second.how]).toEqual(["created", "created"]);
     expect((await lab.containers()).toSorted()).toEqual([first.id, second.id].toSorted());
   });

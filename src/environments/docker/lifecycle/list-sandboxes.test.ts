@@ -54,6 +54,7 @@ describeWith("docker", "listSandboxes", (service) => {
       size_bytes: expect.any(Number),
       files_bytes: expect.any(Number),
       origin: null,
+      limits: { cpus: 1, memory_bytes: 256 * 1024 * 1024, pids: 1024 },
       ours: true,
     });
     expect(rows.find(({ id }) => id === held)?.size_bytes).toBeGreaterThanOrEqual(100_000);

@@ -40,6 +40,12 @@ export interface SandboxRow {
   readonly files_bytes: number | null;
   /** The snapshot or fork that the sandbox was created from. */
   readonly origin: string | null;
+  /** What it may use; null means no limit. */
+  readonly limits: {
+    readonly cpus: number | null;
+    readonly memory_bytes: number | null;
+    readonly pids: number | null;
+  };
   /** False for a container of another program: it is listed, but never adopted or removed. */
   readonly ours: boolean;
 }
@@ -134,7 +140,16 @@ async function createRow(
     size_bytes: container.sizeBytes ?? null,
     files_bytes: withSize && ours ? await measureKeptFolders(engine, container, signal) : null,
     origin: labels[LABEL.origin] ?? null,
+    limits: limitsOf(container),
     ours,
+  };
+}
+
+function limitsOf({ host: { NanoCpus, Memory, PidsLimit } }: Container): SandboxRow["limits"] {
+  return {
+    cpus: NanoCpus ? NanoCpus / 1e9 : null,
+    memory_bytes: Memory || null,
+    pids: PidsLimit && PidsLimit > 0 ? PidsLimit : null,
   };
 }
 

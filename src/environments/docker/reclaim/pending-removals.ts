@@ -21,7 +21,7 @@ const pending = z.object({
   recorded_at: z.number(),
 });
 const record = z.object({ version: z.literal(1), removals: z.array(pending) });
-type Pending = z.infer<typeof pending>;
+type PendingRemoval = z.infer<typeof pending>;
 
 /** Records a container that could not be removed, so that the next process tries again. */
 export async function recordPendingRemoval(
@@ -61,12 +61,12 @@ export async function retryPendingRemovals(
         reporter,
       );
   }
-  const isDone = (one: Pending) => done.includes(one.id) || one.recorded_at < now - KEEP_MS;
+  const isDone = (one: PendingRemoval) => done.includes(one.id) || one.recorded_at < now - KEEP_MS;
   if (removals.some(isDone)) await edit(folder, (all) => all.filter((one) => !isDone(one)), signal);
   return done;
 }
 
-async function load(folder: string): Promise<readonly Pending[]> {
+async function load(folder: string): Promise<readonly PendingRemoval[]> {
   const text = await readTextFile(join(folder, FILE));
   // An invalid file counts as empty, because the reaper also finds the containers by their labels.
   return record.safeParse(parseJson(text ?? "")).data?.removals ?? [];
@@ -74,7 +74,7 @@ async function load(folder: string): Promise<readonly Pending[]> {
 
 async function edit(
   folder: string,
-  change: (removals: readonly Pending[]) => readonly Pending[],
+  change: (removals: readonly PendingRemoval[]) => readonly PendingRemoval[],
   signal: AbortSignal,
 ): Promise<void> {
   await ensurePrivateFolder(folder);

@@ -98,13 +98,13 @@ export async function reclaimSandboxes(
   }
 }
 
-interface Recorded {
+interface RecordedContainer {
   readonly id: string;
   readonly store: SandboxStore;
 }
 
 /** Lists the containers that the records assign to this engine. */
-async function listRecorded(engine: Engine, stores: readonly SandboxStore[]): Promise<Recorded[]> {
+async function listRecorded(engine: Engine, stores: readonly SandboxStore[]): Promise<RecordedContainer[]> {
   const address = engineAddress(engine);
   const all = stores.map(async (store) => (await loadRecords(store)).map((record) => ({ ...record, store })));
   return (await Promise.all(all)).flat().filter((record) => record.engine === address);

@@ -15,13 +15,13 @@ test("an operation appears together with its record, so that an abandoned operat
   const work = dirname(first.folder);
   const seen: string[][] = [];
   let isDone = false;
-  const watching = (async () => {
+  const watchEnd = (async () => {
     while (!isDone) for (const name of await readdir(work)) seen.push(await readdir(join(work, name)));
   })();
   for (let count = 1; count <= 20; count++)
     await beginOperation(store, `next-${count}`, subject, neverAborted);
   isDone = true;
-  await watching;
+  await watchEnd;
   for (const names of seen) expect(names).toContain("operation.json");
   expect(await listOperations(store, Date.now(), neverAborted)).toHaveLength(21);
 });

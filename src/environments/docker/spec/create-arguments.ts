@@ -67,16 +67,21 @@ const RESOURCES: readonly Capability[] = ["cpus", "memory", "pids", "shm", "disk
 /** The flags of a spec that an engine may refuse; empty where the spec sets no limit or the engine lacks it. */
 export function optionalFlags(spec: SandboxSpec, facts: CreateFacts): Record<Capability, readonly string[]> {
   const cpus = Math.min(spec.cpus, facts.engineCpus ?? Number.POSITIVE_INFINITY);
-  const when = (capability: Capability, wanted: boolean, ...flags: readonly string[]) =>
+  const flagsIf = (capability: Capability, wanted: boolean, ...flags: readonly string[]) =>
     wanted && !facts.missingCapabilities.has(capability) ? flags : [];
   return {
-    cpus: when("cpus", cpus > 0, "--cpus", String(cpus)),
-    memory: when("memory", spec.memoryMb > 0, "--memory", `${spec.memoryMb}m`),
-    pids: when("pids", spec.pids > 0, "--pids-limit", String(spec.pids)),
-    shm: when("shm", spec.shmSize !== "", "--shm-size", spec.shmSize),
-    disk: when("disk", spec.diskMb > 0, "--storage-opt", `size=${spec.diskMb}m`),
-    init: when("init", !facts.s6 && !spec.snapCompat, "--init"),
-    "no-new-privileges": when("no-new-privileges", !spec.snapCompat, "--security-opt", "no-new-privileges"),
+    cpus: flagsIf("cpus", cpus > 0, "--cpus", String(cpus)),
+    memory: flagsIf("memory", spec.memoryMb > 0, "--memory", `${spec.memoryMb}m`),
+    pids: flagsIf("pids", spec.pids > 0, "--pids-limit", String(spec.pids)),
+    shm: flagsIf("shm", spec.shmSize !== "", "--shm-size", spec.shmSize),
+    disk: flagsIf("disk", spec.diskMb > 0, "--storage-opt", `size=${spec.diskMb}m`),
+    init: flagsIf("init", !facts.s6 && !spec.snapCompat, "--init"),
+    "no-new-privileges": flagsIf(
+      "no-new-privileges",
+      !spec.snapCompat,
+      "--security-opt",
+      "no-new-privileges",
+    ),
   };
 }
 

@@ -6,7 +6,7 @@ import { createFileProblem } from "../file-problem.ts";
 import { WRITE_SCRIPT } from "../file-scripts.ts";
 import type { RunFileScript } from "../run-file-script.ts";
 import {
-  type Copied,
+  type CompletedCopy,
   type CopyOptions,
   type CopyProblem,
   copiedFile,
@@ -43,7 +43,7 @@ export async function copyIn(
   to: TargetPath,
   options: CopyOptions,
   signal: AbortSignal,
-): Promise<Copied | CopyProblem> {
+): Promise<CompletedCopy | CopyProblem> {
   signal.throwIfAborted();
   try {
     const source = await realpath(from); // follows a link that the caller names
@@ -58,7 +58,7 @@ export async function copyIn(
   }
 }
 
-async function copyFileIn(sending: CopyIntoJob, signal: AbortSignal): Promise<Copied | CopyProblem> {
+async function copyFileIn(sending: CopyIntoJob, signal: AbortSignal): Promise<CompletedCopy | CopyProblem> {
   await using source = await openSource(sending.from);
   const { size, mode } = source.stats;
   if (size > (sending.options.maxBytes ?? Infinity)) return tooLarge(sending);
@@ -69,7 +69,7 @@ async function copyFileIn(sending: CopyIntoJob, signal: AbortSignal): Promise<Co
   return sent.kind === "done" ? copiedFile(sent.path, size) : sent;
 }
 
-async function copyFolderIn(sending: CopyIntoJob, signal: AbortSignal): Promise<Copied | CopyProblem> {
+async function copyFolderIn(sending: CopyIntoJob, signal: AbortSignal): Promise<CompletedCopy | CopyProblem> {
   const progress = { files: 0, bytes: 0, skipped: createSkipList() };
   const args = [randomBytes(8).toString("hex")];
   const input = packFolder(sending.from, progress);

@@ -9,7 +9,7 @@ import { type FileStats, parseFileStats } from "../read-bytes.ts";
 import type { RunFileScript } from "../run-file-script.ts";
 import { COPY_TIMEOUT_MS } from "./copy-in.ts";
 import {
-  type Copied,
+  type CompletedCopy,
   type CopyOptions,
   type CopyProblem,
   copiedFile,
@@ -38,7 +38,7 @@ export async function copyOut(
   to: HostPath,
   options: CopyOptions,
   signal: AbortSignal,
-): Promise<Copied | CopyProblem> {
+): Promise<CompletedCopy | CopyProblem> {
   const found = await run({ script: STAT_SCRIPT, path: from }, signal);
   if (found.kind !== "done") return createEnvironmentProblem(found);
   const type = found.facts.get("type");
@@ -112,7 +112,7 @@ async function receiveFile(transfer: Transfer, { mode }: FileStats, signal: Abor
   return copiedFile(target, bytes);
 }
 
-async function receiveFolder(transfer: Transfer, signal: AbortSignal): Promise<Copied | CopyProblem> {
+async function receiveFolder(transfer: Transfer, signal: AbortSignal): Promise<CompletedCopy | CopyProblem> {
   const { from, target, temporary } = transfer;
   await mkdir(temporary, { mode: 0o700 });
   await using unpacker = openFolderUnpacker(temporary);

@@ -11,7 +11,7 @@ export interface CopyOptions {
   readonly onBytes?: ((count: number) => void) | undefined;
 }
 
-export interface Copied {
+export interface CompletedCopy {
   readonly kind: "copied";
   /** The path of the copy. */
   readonly path: string;
@@ -24,14 +24,14 @@ export interface Copied {
   readonly skippedNames: readonly string[];
 }
 
-export function copiedFile(path: string, bytes: number): Copied {
+export function copiedFile(path: string, bytes: number): CompletedCopy {
   return { kind: "copied", path, type: "file", files: 1, bytes, skipped: 0, skippedNames: [] };
 }
 
 export function copiedFolder(
   path: string,
   { files, bytes, skipped }: { files: number; bytes: number; skipped: ReturnType<typeof createSkipList> },
-): Copied {
+): CompletedCopy {
   const { count, names } = skipped;
   return { kind: "copied", path, type: "folder", files, bytes, skipped: count, skippedNames: names };
 }

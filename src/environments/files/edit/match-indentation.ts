@@ -42,8 +42,8 @@ export function matchIndentation(content: string, wanted: string): IndentedMatch
     };
   };
 
-  const trimmed = (line: string) => line.trim();
-  const candidates = findOccurrences(lines.map(trimmed), wantedLines.map(trimmed), 0);
+  const trimLine = (line: string) => line.trim();
+  const candidates = findOccurrences(lines.map(trimLine), wantedLines.map(trimLine), 0);
   const matches: IndentedMatch[] = [];
   let [from, first] = [0, 0];
   for (const at of candidates) {

@@ -61,7 +61,7 @@ done
 `;
 const START = `if command -v bash >/dev/null 2>&1; then exec bash --noprofile --norc -c ${quoteWord(HUB)}; else exec sh -c ${quoteWord(HUB)}; fi`;
 
-interface Opening {
+interface StartListeners {
   onStarted(pid: string): void;
   onExited(code: number): void;
 }
@@ -77,7 +77,7 @@ async function openHub(
 ): Promise<SandboxHub> {
   const [program = "", ...args] = [...sandbox, "sh", "-c", START];
   const child = spawn(program, args, { env, cwd: "/", stdio: "pipe", detached: true });
-  const shells = new Map<string, Opening>();
+  const shells = new Map<string, StartListeners>();
   let isOpen = true;
   const ended = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());

@@ -35,17 +35,19 @@ export function isAuthentic(
           report.results.filter((one) => one.method === method),
         );
   }
-  const passed = (method: string): readonly CheckResult[] =>
+  const passedResults = (method: string): readonly CheckResult[] =>
     (found.get(method) ?? []).filter(({ result }) => result === "pass");
   const dmarc = found.get("dmarc") ?? [];
   if (dmarc.some(({ result }) => result === "fail")) return false;
   return (
-    passed("dmarc").some(({ properties }) => properties.get("header.from") === domain) ||
-    passed("dkim").some(
+    passedResults("dmarc").some(({ properties }) => properties.get("header.from") === domain) ||
+    passedResults("dkim").some(
       ({ properties }) =>
         (properties.get("header.d") ?? domainOf(properties.get("header.i") ?? "")) === domain,
     ) ||
-    passed("spf").some(({ properties }) => domainOf(`@${properties.get("smtp.mailfrom") ?? ""}`) === domain)
+    passedResults("spf").some(
+      ({ properties }) => domainOf(`@${properties.get("smtp.mailfrom") ?? ""}`) === domain,
+    )
   );
 }
 

@@ -89,7 +89,7 @@ export function open(options: EmailOptions, parts: PlatformParts): Platform {
   };
 }
 
-interface Sending {
+interface SendingParts {
   readonly options: EmailOptions;
   readonly parts: PlatformParts;
   readonly servers: MailServers;
@@ -97,7 +97,7 @@ interface Sending {
 
 async function sendPart(
   part: OutboundPart,
-  { options, parts, servers }: Sending,
+  { options, parts, servers }: SendingParts,
   signal: AbortSignal,
 ): Promise<SendResult> {
   const { address, save_sent: keepsCopy, max_thread_replies_per_hour: budget } = options;
@@ -128,7 +128,7 @@ async function sendPart(
 
 async function findPart(
   part: OutboundPart,
-  { options, servers }: Omit<Sending, "parts">,
+  { options, servers }: Omit<SendingParts, "parts">,
   signal: AbortSignal,
 ): Promise<SendResult | undefined> {
   try {

@@ -43,7 +43,7 @@ export function open({ address, account }: ScriptedOptions, parts: PlatformParts
   };
 }
 
-interface Greeting {
+interface GreetingParts {
   readonly account: string;
   readonly sink: InboundSink;
   readonly parts: PlatformParts;
@@ -51,7 +51,7 @@ interface Greeting {
 
 async function greet(
   socket: LineSocket,
-  { account, sink, parts }: Greeting,
+  { account, sink, parts }: GreetingParts,
   signal: AbortSignal,
 ): Promise<Connection> {
   const say = (request: ScriptedRequest): boolean => socket.write(JSON.stringify(request));

@@ -125,7 +125,7 @@ async function waitForTurn(
   }
 }
 
-interface Polling {
+interface PollingParts {
   readonly telegram: TelegramApi;
   readonly ownBot: OwnBot;
   readonly sink: InboundSink;
@@ -134,7 +134,7 @@ interface Polling {
 
 /** Receives messages until something fails; resolves with the reason. The next request acknowledges what was stored. */
 async function receiveUpdates(
-  { telegram, ownBot, sink, parts }: Polling,
+  { telegram, ownBot, sink, parts }: PollingParts,
   signal: AbortSignal,
 ): Promise<PlatformFailure> {
   const { clock } = parts;

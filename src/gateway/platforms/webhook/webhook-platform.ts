@@ -123,7 +123,7 @@ function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
 }
 
-interface Receiving {
+interface ReceivingParts {
   readonly routes: ReadonlyMap<string, OpenRoute>;
   readonly options: WebhookOptions;
   readonly parts: PlatformParts;
@@ -133,7 +133,7 @@ interface Receiving {
 
 async function receiveRequest(
   { path, body, header }: PostedRequest,
-  { routes, options, parts, sink, end }: Receiving,
+  { routes, options, parts, sink, end }: ReceivingParts,
 ): Promise<PostedAnswer> {
   const route = path.startsWith(PREFIX) ? routes.get(path.slice(PREFIX.length)) : undefined;
   if (route === undefined) return { status: 404, message: "no such route" };

@@ -1,24 +1,12 @@
-import type { LogName } from "../../../../lib/log/log-path.ts";
-import type { LogLine as StoredLine } from "../../../../lib/log/log-record.ts";
-import { readLogPage } from "../../../../lib/log/read-log-page.ts";
 import {
   auditAnswerSchema,
   auditQuerySchema,
-  type LogFilter,
-  type LogLine,
   logAnswerSchema,
   logQuerySchema,
 } from "../../../contract/logs.ts";
 import type { DashboardParts } from "../../dashboard-parts.ts";
 import { type DashboardRoute, dashboardRoute } from "../../dashboard-route.ts";
-import { fitsLogFilter, toLogLine } from "./log-line.ts";
-
-const PAGE_LINES = 500;
-const PAGE_BYTES = 200_000;
-/** A rare match is searched for in pieces, each of which is one request. */
-const SCAN_BYTES = 2_000_000;
-/** Lines of several processes are only roughly in the order of their times. */
-const DISORDER_MS = 60_000;
+import { type LogPageQuery, readLogLines } from "./read-log-lines.ts";
 
 /** Routes for logs and the audit. */
 export const logRoutes: readonly DashboardRoute[] = [
@@ -51,32 +39,11 @@ export const logRoutes: readonly DashboardRoute[] = [
   }),
 ];
 
-interface PageRequest {
+interface PageRequest extends LogPageQuery {
   readonly profile: string;
-  readonly file: LogName;
-  readonly before: string | undefined;
-  readonly filter: LogFilter;
 }
 
-async function readPage({ data }: DashboardParts, { profile, file, before, filter }: PageRequest) {
+async function readPage({ data }: DashboardParts, { profile, ...query }: PageRequest) {
   const redact = await data.profiles.redactor(profile);
-  const oldest = (filter.since ?? Number.NEGATIVE_INFINITY) - DISORDER_MS;
-  const { lines, older, ends } = await readLogPage<LogLine>(await data.profiles.logsFolder(profile), {
-    ...{ file, before, maxLines: PAGE_LINES, maxBytes: PAGE_BYTES, scanBytes: SCAN_BYTES },
-    select(placed) {
-      // Redacting is slow, so most lines are omitted before it; a search also must not find what is redacted.
-      if (
-        !fitsLogFilter(
-          toLogLine(placed, (text) => text),
-          filter,
-        )
-      )
-        return undefined;
-      const line = toLogLine(placed, redact);
-      return fitsLogFilter(line, filter) ? line : undefined;
-    },
-    sizeOf: (line) => Buffer.byteLength(JSON.stringify(line)),
-    isTooOld: (line: StoredLine) => line.kind === "record" && Date.parse(line.record.time) < oldest,
-  });
-  return { lines: [...lines], older: older ?? null, ends: { ...ends } };
+  return readLogLines(await data.profiles.logsFolder(profile), query, redact);
 }

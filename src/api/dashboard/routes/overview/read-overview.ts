@@ -56,10 +56,7 @@ export async function readOverview(
     readSpending((await data.profiles.sessions(profile)).usage, now),
   );
   const profiles = await attempt("profiles", [], () => data.profiles.list());
-  const sandboxes = await attempt<OverviewAnswer["sandboxes"] | string>("sandboxes", "", async () => ({
-    rows: [...(await data.profiles.sandboxes(profile, signal))],
-    problem: null,
-  }));
+  const sandboxes = await data.sandboxes.list(profile, signal);
   const dispatchers = boards.flatMap((board) => board.dispatchers);
   const alive = dispatchers.filter(({ isAlive }) => isAlive);
   const sum = (count: (board: BoardPart) => number): number =>
@@ -80,10 +77,7 @@ export async function readOverview(
     needs,
     running: boards.flatMap(({ running }) => running),
     spending,
-    sandboxes:
-      typeof sandboxes === "string"
-        ? { rows: [], problem: problems.find(({ part }) => part === "sandboxes")?.message ?? null }
-        : sandboxes,
+    sandboxes: { rows: sandboxes.rows, problem: sandboxes.problem?.message ?? null },
     dispatchers,
     lately: boards
       .flatMap(({ lately }) => lately)
@@ -94,7 +88,7 @@ export async function readOverview(
       profile: profiles.length > 1,
       task: boards.some(({ hasTasks }) => hasTasks),
     },
-    problems: problems.filter(({ part }) => part !== "sandboxes"),
+    problems,
   };
 }
 

@@ -143,7 +143,7 @@ function factsOf({
 }: Page): [string, string][] {
   const held = task.hold ? ", held" : "";
   const kind = task.status === "blocked" && task.block_kind !== null ? ` (${task.block_kind})` : "";
-  const listed = (ids: readonly string[]): string =>
+  const listTasks = (ids: readonly string[]): string =>
     ids
       .map((id) => names.get(id))
       .map((name) => (name === undefined ? "" : `#${name.seq} ${name.title} (${name.status})`))
@@ -159,8 +159,8 @@ function factsOf({
     ["branch", workspace.branch ?? ""],
     ["changes", workspace.changes ?? ""],
     ["files", attachments.map(({ filename, size }) => `${filename} (${formatBytes(size)})`).join(", ")],
-    ["after", listed(parents)],
-    ["blocks", listed(children)],
+    ["after", listTasks(parents)],
+    ["blocks", listTasks(children)],
     ["until", task.scheduled_at === null ? "" : formatTime(task.scheduled_at)],
     [
       "failures",

@@ -1,0 +1,23 @@
+/** Terminals in the browser. */
+export const terminalWords = {
+  title: "Terminals",
+  none: "No terminals are open.",
+  open: "Open",
+  close: "Close",
+  attached: "shown in another page",
+  newChat: "Chat in a terminal",
+  opening: "Opening",
+  kinds: { sandbox: "Shell", job: "Job", chat: "Chat" },
+  nameOf: (kind: string, subject: string | null) => (subject === null ? kind : `${kind} · ${subject}`),
+  label: (name: string) => `Terminal: ${name}`,
+  leave: "Shift+Esc leaves the terminal",
+  back: "Sandboxes",
+  connecting: "Connecting",
+  lost: "Connection lost. The terminal keeps running.",
+  takenOver: "This terminal is shown in another page.",
+  show: "Show it here",
+  ended: "This terminal has ended.",
+  exited: (code: number) => `The program has ended with exit code ${code}.`,
+  closeTitle: "Close this terminal?",
+  closeText: "This ends the program in it. A job that it shows keeps running.",
+};
