@@ -29,9 +29,13 @@ export function useEndOfPage({ isReady, first, hold, onTop }: EndOfPage) {
   });
 
   useEffect(() => {
+    let last = scrollY;
     const onScroll = (): void => {
       const rest = document.documentElement.scrollHeight - innerHeight - scrollY;
-      follows.current = rest < NEAR_PX;
+      // Content that grew since the scroll also moves the end away, so only the person's scrolling up counts.
+      if (rest < NEAR_PX) follows.current = true;
+      else if (scrollY < last) follows.current = false;
+      last = scrollY;
       setAtEnd(rest < innerHeight / 2);
     };
     addEventListener("scroll", onScroll, { passive: true });

@@ -1,18 +1,18 @@
 import { boardWords } from "./de/board-words.ts";
+import { chatWords } from "./de/chat-words.ts";
 import { healthWords } from "./de/health-words.ts";
 import { logWords } from "./de/log-words.ts";
+import { modelWords } from "./de/model-words.ts";
 import { overviewWords } from "./de/overview-words.ts";
+import { platformWords } from "./de/platform-words.ts";
 import { problemWords } from "./de/problem-words.ts";
+import { profileWords } from "./de/profile-words.ts";
 import { sandboxWords } from "./de/sandbox-words.ts";
 import { sessionWords } from "./de/session-words.ts";
 import { settingsWords } from "./de/settings-words.ts";
 import { shellWords } from "./de/shell-words.ts";
 import { taskWords } from "./de/task-words.ts";
 import { terminalWords } from "./de/terminal-words.ts";
-import { chatWords } from "./en/chat-words.ts";
-import { modelWords } from "./en/model-words.ts";
-import { platformWords } from "./en/platform-words.ts";
-import { profileWords } from "./en/profile-words.ts";
 import type { Words } from "./en.ts";
 
 /** All texts of the app in German, by page. */

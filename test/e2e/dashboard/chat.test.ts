@@ -169,6 +169,45 @@ describeWith("chromium", "Chat", ({ executable }) => {
     await allow(page, "Once");
     await expect.poll(() => terminal.screen().split("Removed.").length).toBeGreaterThan(2);
     await expect.poll(() => page.getByText("Removed.").count()).toBe(2);
+    await page.getByRole("link", { name: "Transcript" }).click();
+    await page.getByRole("link", { name: "Resume", exact: true }).click();
+    await field(page).waitFor();
+    expect(new URL(page.url()).pathname).toMatch(/^\/chat\/\d/);
+  });
+
+  test("a chosen model answers, and plan mode refuses what would change something", async () => {
+    const dashboard = shared.dashboard();
+    await setModel(dashboard);
+    const other = join(dashboard.home.folder, "other.json");
+    await writeFile(other, JSON.stringify({ answers: [{ text: "The other model." }] }));
+    const page = await dashboard.tab("/chat");
+    await page.getByRole("button", { name: /^Model:/ }).click();
+    await page.getByRole("combobox", { name: "Model" }).fill(`scripted:${other}`);
+    await page.keyboard.press("Enter");
+    await say(page, "Who are you?");
+    await page.getByText("The other model.").waitFor();
+    await page.goto(`${dashboard.url}/chat`);
+    await page.getByRole("combobox", { name: "Approvals" }).selectOption({ label: "Plan only" });
+    await say(page, "Ask in plan mode");
+    await page.getByText("Removed.").waitFor();
+    await page.getByText("denied").waitFor();
+    expect(await page.getByRole("button", { name: "Once", exact: true }).count()).toBe(0);
+  });
+
+  test("B1: after a restart of the server the chat shows what is stored, and unsent messages are in the field again", async () => {
+    const dashboard = shared.dashboard();
+    await setModel(dashboard);
+    const page = await dashboard.tab("/chat");
+    await say(page, "Work until the restart");
+    await page.getByText("running", { exact: true }).waitFor();
+    await say(page, "Message that waits");
+    await page.getByText("Waiting to be sent").waitFor();
+    await dashboard.restart();
+    await expect.poll(() => field(page).inputValue()).toBe("Message that waits");
+    await page.getByText("Stopped. The turn was stopped.").waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("Still here.").waitFor();
   });
 
   test("B16: the browser is killed during a turn, and the answer is read in the terminal chat", async () => {
@@ -220,7 +259,6 @@ describeWith("chromium", "Chat", ({ executable }) => {
     await dashboard.home.hermes(["config", "set", "agent.max_turns", "2"]);
     await say(page, "Limit");
     await page.getByText("Ended at a limit.").waitFor();
-    await checkAppearance(page, "chat-limit");
   });
 
   test("B6: a session of 5,000 messages opens at its end with few elements, and typing stays quick", async () => {

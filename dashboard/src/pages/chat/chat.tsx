@@ -109,6 +109,9 @@ function SessionChat({ profile, id }: { readonly profile: string; readonly id: s
         <Questions questions={questions} />
         {chat !== undefined && <Queue chat={chat} profile={profile} session={id} onEdit={composer.append} />}
       </div>
+      <p className="unseen" role="status">
+        {questions.length > 0 ? w.asked : running === undefined && view.turns.length > 0 ? w.ended : ""}
+      </p>
       <div className={styles.foot}>
         {!isAtEnd && turns.length > 0 && (
           <div className={styles.toEnd}>

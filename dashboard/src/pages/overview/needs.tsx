@@ -8,6 +8,7 @@ import { useToasts } from "../../components/layout/toast.tsx";
 import { CopyLine } from "../../components/text/copy-line.tsx";
 import { Ago } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
+import { ChatLink } from "../../shell/chat-link.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";
 import { timeOfDay } from "../../words/format.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
@@ -185,6 +186,11 @@ function Actions({ need, busy, opener, onWrite, onReply }: ActionsProps) {
         <Button small data-answer busy={busy} onClick={() => onReply({ kind: "retry" })}>
           {w.retry}
         </Button>
+      )}
+      {task === null && approval !== null && (
+        <ChatLink profile={approval.profile} id={approval.sessionId}>
+          {w.open}
+        </ChatLink>
       )}
       {task !== null && (
         <TaskLink board={task.board} id={task.id} button>

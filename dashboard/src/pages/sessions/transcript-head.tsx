@@ -1,13 +1,13 @@
 import { Link } from "@tanstack/react-router";
-import { useContext, useState } from "react";
+import { useState } from "react";
 import type { ShownSession } from "../../../../src/api/contract/sessions.ts";
-import buttons from "../../components/controls/button.module.css";
 import { Button } from "../../components/controls/button.tsx";
 import { Menu } from "../../components/controls/menu.tsx";
 import { Dialog } from "../../components/layout/dialog.tsx";
 import { CopyLine } from "../../components/text/copy-line.tsx";
 import { plainText } from "../../components/text/plain-text.ts";
-import { OwnProfile, useProfile } from "../../shell/profile.tsx";
+import { ChatLink } from "../../shell/chat-link.tsx";
+import { useProfile } from "../../shell/profile.tsx";
 import { TaskLink } from "../../shell/task-link.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { money } from "../../words/format.ts";
@@ -36,7 +36,6 @@ export function TranscriptHead({ session }: { readonly session: ShownSession }) 
     archivedAt,
   } = session;
   const shownProfile = useProfile();
-  const ownProfile = useContext(OwnProfile);
   const [open, setOpen] = useState<"resume" | "export" | "rename" | "remove">();
   const { setArchived } = useSessionChanges(session);
   const name = plainText(title ?? opening) || w.untitled;
@@ -52,14 +51,9 @@ export function TranscriptHead({ session }: { readonly session: ShownSession }) 
           {profile !== shownProfile && <small> {w.of(profile)}</small>}
         </h1>
         <div className={styles.actions}>
-          <Link
-            to="/chat/$session"
-            params={{ session: id }}
-            search={{ profile: profile === ownProfile ? undefined : profile }}
-            className={`${buttons.button} ${buttons.plain} ${buttons.small}`}
-          >
+          <ChatLink profile={profile} id={id}>
             {w.actions.resume}
-          </Link>
+          </ChatLink>
           <Button small onClick={() => setOpen("export")}>
             {w.actions.export}
           </Button>

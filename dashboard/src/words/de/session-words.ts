@@ -83,6 +83,10 @@ export const sessionWords: Words["sessions"] = {
       stopped: "Angehalten.",
       failed: "Fehlgeschlagen.",
       interrupted: "Unterbrochen; wie es ausging, ist unbekannt.",
+      cut: "Die Antwort wurde abgeschnitten.",
+      budget: "An einer Grenze beendet.",
+      refused: "Das Modell hat abgelehnt.",
+      denied: "Beendet, weil das Modell immer wieder Unerlaubtes versucht hat.",
     },
     states: {
       planned: "nicht gestartet",

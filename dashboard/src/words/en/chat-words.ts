@@ -1,4 +1,4 @@
-import { amount, counted } from "../format.ts";
+import { amount } from "../format.ts";
 
 /** The Chat page. */
 export const chatWords = {
@@ -12,8 +12,6 @@ export const chatWords = {
   send: "Send",
   queue: "Queue",
   steer: "Send as a note",
-  steerHint: "read after the current step",
-  queueHint: "sent after this turn",
   stop: "Stop",
   stopping: "Stopping",
   more: "Other ways to send",
@@ -47,14 +45,6 @@ export const chatWords = {
   lost: "These messages were not sent before the server restarted, so they are back in the field.",
   ended: "The turn has ended.",
   asked: "Hermes asks for your answer.",
-  keys: {
-    title: "Chat",
-    send: "Send, or queue while a turn runs",
-    steer: "Send as a note to the running turn",
-    stop: "Stop, pressed twice",
-    last: "Last message, in an empty field",
-    focus: "Write",
-  },
   question: {
     once: "Once",
     session: "Session",
@@ -67,7 +57,6 @@ export const chatWords = {
     whole: "Show all of it",
     until: (time: string) => `waits until ${time}`,
     adminOnly: "This changes the settings, which needs the scope admin.",
-    done: "Answered.",
   },
   empty: {
     title: "What should Hermes do?",
@@ -91,5 +80,4 @@ export const chatWords = {
       `Compacted the conversation from about ${amount(before)} to ${amount(after)} tokens; nothing is deleted.`,
     cacheBroken: (what: string) => `The provider's cache was lost: ${what}.`,
   },
-  count: (count: number) => counted(count, "message waits", "messages wait"),
 };
