@@ -4,12 +4,13 @@ import "@xterm/xterm/css/xterm.css";
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../components/controls/button.tsx";
 import { useApi } from "../data/app-data.tsx";
+import { pageWords } from "../words/page-words.ts";
 import { words } from "../words/words.ts";
 import { connectTerminal, type TerminalConnection, type TerminalState } from "./terminal-connection.ts";
 import styles from "./terminal-screen.module.css";
 import { readTerminalTheme } from "./terminal-theme.ts";
 
-const w = words.terminals;
+const w = pageWords.terminals;
 const SCROLLBACK_LINES = 5_000;
 const FONT_PX = 13;
 const MIN_CONTRAST = 4.5;

@@ -1,35 +1,19 @@
 import { boardWords } from "./en/board-words.ts";
-import { chatWords } from "./en/chat-words.ts";
-import { healthWords } from "./en/health-words.ts";
-import { logWords } from "./en/log-words.ts";
-import { modelWords } from "./en/model-words.ts";
 import { overviewWords } from "./en/overview-words.ts";
-import { platformWords } from "./en/platform-words.ts";
 import { problemWords } from "./en/problem-words.ts";
-import { profileWords } from "./en/profile-words.ts";
 import { sandboxWords } from "./en/sandbox-words.ts";
 import { sessionWords } from "./en/session-words.ts";
-import { settingsWords } from "./en/settings-words.ts";
 import { shellWords } from "./en/shell-words.ts";
 import { taskWords } from "./en/task-words.ts";
-import { terminalWords } from "./en/terminal-words.ts";
 
-/** All texts of the app in English, by page. */
+/** The texts in English that every page needs, by area. */
 export const en = {
   shell: shellWords,
   overview: overviewWords,
   sessions: sessionWords,
-  chat: chatWords,
   board: boardWords,
   task: taskWords,
-  settings: settingsWords,
-  logs: logWords,
-  health: healthWords,
   sandboxes: sandboxWords,
-  terminals: terminalWords,
-  models: modelWords,
-  profiles: profileWords,
-  platforms: platformWords,
   problems: problemWords,
 };
 

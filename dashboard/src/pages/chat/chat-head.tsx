@@ -11,10 +11,11 @@ import { OwnProfile } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { sessionsQuery } from "../../transcript/session-queries.ts";
 import { money } from "../../words/format.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import styles from "./chat-head.module.css";
 
-const w = words.chat;
+const w = pageWords.chat;
 const SHOWN = 10;
 
 interface ChatHeadProps {

@@ -12,6 +12,7 @@ import { sessionPath, sessionQuery, turnsQuery } from "../../transcript/session-
 import { TurnView } from "../../transcript/turn-view.tsx";
 import { useEndOfPage } from "../../transcript/use-end-of-page.ts";
 import { useLiveTurns } from "../../transcript/use-live-turns.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import styles from "./chat.module.css";
 import { ChatHead } from "./chat-head.tsx";
@@ -25,7 +26,7 @@ import { TurnState } from "./turn-state.tsx";
 import { useChat } from "./use-chat.ts";
 import { useComposer } from "./use-composer.ts";
 
-const w = words.chat;
+const w = pageWords.chat;
 const NO_LIVE_TURNS: readonly LiveTurn[] = [];
 
 /** A chat whose session begins with the first message. */

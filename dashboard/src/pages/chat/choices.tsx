@@ -3,12 +3,12 @@ import type { ChatMode } from "../../../../src/api/contract/chat.ts";
 import { Picker } from "../../components/controls/picker.tsx";
 import { plainText } from "../../components/text/plain-text.ts";
 import { useApi } from "../../data/app-data.tsx";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { choicesQuery } from "./chat-queries.ts";
 import styles from "./choices.module.css";
 import type { ComposerState } from "./use-composer.ts";
 
-const w = words.chat;
+const w = pageWords.chat;
 const MODES: readonly ChatMode[] = ["manual", "smart", "off", "plan"];
 
 /** What the next message is answered with: the model, who is asked, and where commands run. */

@@ -3,12 +3,12 @@ import { Button } from "../../components/controls/button.tsx";
 import { TextArea } from "../../components/controls/field.tsx";
 import { Menu } from "../../components/controls/menu.tsx";
 import { COMMAND_KEY, useKeys } from "../../shell/keys.tsx";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { Choices } from "./choices.tsx";
 import styles from "./composer.module.css";
 import type { ComposerState } from "./use-composer.ts";
 
-const w = words.chat;
+const w = pageWords.chat;
 const TWICE_MS = 700;
 
 /** The field for the next message, with the ways to send it and what it is answered with. */

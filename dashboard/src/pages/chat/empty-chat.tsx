@@ -2,11 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { FailureNote } from "../../components/layout/note.tsx";
 import { CopyLine } from "../../components/text/copy-line.tsx";
 import { useApi } from "../../data/app-data.tsx";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { choicesQuery } from "./chat-queries.ts";
 import styles from "./empty-chat.module.css";
 
-const w = words.chat.empty;
+const w = pageWords.chat.empty;
 
 /** Before the first message: things to ask, or how to get a model. */
 export function EmptyChat({ profile, onAsk }: { readonly profile: string; onAsk(text: string): void }) {

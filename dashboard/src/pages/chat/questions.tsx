@@ -10,12 +10,12 @@ import { useApi } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
 import { useDraft } from "../../data/use-draft.ts";
 import { timeOfDay } from "../../words/format.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
-import { words } from "../../words/words.ts";
 import { approvalsQuery } from "./chat-queries.ts";
 import styles from "./questions.module.css";
 
-const w = words.chat.question;
+const w = pageWords.chat.question;
 
 /** The questions of a session, answered in place. */
 export function Questions({ questions }: { readonly questions: readonly Approval[] }) {

@@ -7,11 +7,11 @@ import { plainText } from "../../components/text/plain-text.ts";
 import { useApi } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
 import { sessionPath } from "../../transcript/session-queries.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
-import { words } from "../../words/words.ts";
 import styles from "./queue.module.css";
 
-const w = words.chat;
+const w = pageWords.chat;
 
 interface QueueProps {
   readonly chat: SessionChat;

@@ -1,8 +1,8 @@
 import type { TurnFacts, TurnNotice } from "../../../../src/api/contract/chat.ts";
 import type { Remark } from "../../transcript/turn-view.tsx";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 
-const w = words.chat.notices;
+const w = pageWords.chat.notices;
 
 /** The notices of a turn as sentences. */
 export function toRemarks(notices: TurnFacts["notices"]): readonly Remark[] {

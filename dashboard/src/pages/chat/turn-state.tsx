@@ -1,9 +1,9 @@
 import type { LiveTurn } from "../../../../src/api/contract/chat.ts";
 import { plainText } from "../../components/text/plain-text.ts";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import styles from "./turn-state.module.css";
 
-const w = words.chat;
+const w = pageWords.chat;
 
 /** What a running turn is doing, and the notes that the model has not read yet. */
 export function TurnState({ turn }: { readonly turn: LiveTurn }) {

@@ -8,8 +8,8 @@ import { useApi } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
 import { randomId } from "../../data/random-id.ts";
 import { useDraft } from "../../data/use-draft.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
-import { words } from "../../words/words.ts";
 import { chatQuery, choicesQuery, profilePath, turnPath } from "./chat-queries.ts";
 import type { ChatView } from "./use-chat.ts";
 
@@ -145,7 +145,7 @@ function useLostQueue(
     const lost = earlier.queue.filter(({ id }) => !known.has(id));
     if (lost.length === 0) return;
     append(lost.map(({ text }) => text).join("\n\n"));
-    toasts.say(words.chat.lost);
+    toasts.say(pageWords.chat.lost);
   }, [chat]);
 }
 

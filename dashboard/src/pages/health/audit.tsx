@@ -6,10 +6,10 @@ import { plainText } from "../../components/text/plain-text.ts";
 import { When } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import styles from "./audit.module.css";
 
-const { audit: text } = words.health;
+const { audit: text } = pageWords.health;
 type Line = AuditAnswer["lines"][number];
 
 /** Who signed in, was refused, or changed what, newest first. */

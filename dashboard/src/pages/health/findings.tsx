@@ -3,10 +3,10 @@ import { Icon, type IconName } from "../../components/controls/icon.tsx";
 import { rowList, Section } from "../../components/layout/section.tsx";
 import { CopyLine } from "../../components/text/copy-line.tsx";
 import { plainText } from "../../components/text/plain-text.ts";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import styles from "./findings.module.css";
 
-const { health: text } = words;
+const { health: text } = pageWords;
 
 const ICONS: Readonly<Record<Finding["status"], IconName>> = {
   ok: "done",

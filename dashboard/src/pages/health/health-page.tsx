@@ -7,13 +7,15 @@ import { FailureNote } from "../../components/layout/note.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { useProfile } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import { Audit } from "./audit.tsx";
 import { Findings } from "./findings.tsx";
 import styles from "./health-page.module.css";
 import { ServerFacts } from "./server-facts.tsx";
 
-const { health: text, shell } = words;
+const { health: text } = pageWords;
+const { shell } = words;
 
 /** What `hermes doctor` finds, the state of the server, and the audit. */
 export function HealthPage() {

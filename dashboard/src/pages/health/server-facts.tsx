@@ -2,10 +2,10 @@ import type { HealthAnswer } from "../../../../src/api/contract/health.ts";
 import { emptyText, rowList, Section } from "../../components/layout/section.tsx";
 import { When } from "../../components/text/time.tsx";
 import { number, size } from "../../words/format.ts";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import styles from "./server-facts.module.css";
 
-const { server: text, dispatchers: dispatcherText } = words.health;
+const { server: text, dispatchers: dispatcherText } = pageWords.health;
 
 /** The process that serves these pages, and the dispatchers of the boards. */
 export function ServerFacts({ health }: { readonly health: HealthAnswer }) {

@@ -3,11 +3,13 @@ import type { LogLine } from "../../../../src/api/contract/logs.ts";
 import { Button } from "../../components/controls/button.tsx";
 import { plainText } from "../../components/text/plain-text.ts";
 import { exactTime } from "../../words/format.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import styles from "./log-details.module.css";
 import type { LogSearch } from "./log-search.ts";
 
-const { logs: text, shell } = words;
+const { logs: text } = pageWords;
+const { shell } = words;
 
 interface LogDetailsProps {
   readonly line: LogLine;

@@ -2,11 +2,11 @@ import { type RefObject, useEffect, useRef, useState } from "react";
 import type { LogLevelName } from "../../../../src/api/contract/logs.ts";
 import { Button } from "../../components/controls/button.tsx";
 import { Icon } from "../../components/controls/icon.tsx";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import styles from "./log-filters.module.css";
 import { LEVELS, type LogPeriod, type LogSearch } from "./log-search.ts";
 
-const { logs: text } = words;
+const { logs: text } = pageWords;
 const REST_MS = 250;
 
 interface LogFiltersProps {

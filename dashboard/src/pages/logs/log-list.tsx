@@ -4,11 +4,11 @@ import { Button } from "../../components/controls/button.tsx";
 import { rowWindow } from "../../components/layout/row-window.ts";
 import { plainText } from "../../components/text/plain-text.ts";
 import { logTime } from "../../words/format.ts";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import styles from "./log-list.module.css";
 import { keyOf, type LogRow, type LogRows } from "./log-rows.ts";
 
-const { logs: text } = words;
+const { logs: text } = pageWords;
 const ROW_PX = 22;
 /** Rows drawn at once: a tall screen and some more. */
 const DRAWN = 90;

@@ -6,6 +6,7 @@ import { FailureNote } from "../../components/layout/note.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { useProfile } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import { LogDetails } from "./log-details.tsx";
 import { LogFilters } from "./log-filters.tsx";
@@ -15,7 +16,8 @@ import { type LogSearch, readLogSearch } from "./log-search.ts";
 import styles from "./logs-page.module.css";
 import { useLog } from "./use-log.ts";
 
-const { logs: text, shell } = words;
+const { logs: text } = pageWords;
+const { shell } = words;
 
 /** The log of the profile, from its end and growing. */
 export function LogsPage() {

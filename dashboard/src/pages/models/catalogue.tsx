@@ -13,12 +13,12 @@ import { When } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { useRefusal } from "../../shell/use-refusal.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
-import { words } from "../../words/words.ts";
 import { modelsQuery, profilePath } from "./model-queries.ts";
 import styles from "./models.module.css";
 
-const w = words.models;
+const w = pageWords.models;
 
 /** Of a longer list, only the first are shown until somebody searches. */
 const SHOWN = 12;

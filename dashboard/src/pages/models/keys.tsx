@@ -12,11 +12,11 @@ import { useApi } from "../../data/app-data.tsx";
 import { removeSecret, storeSecret, testSecretPath } from "../../data/secrets.ts";
 import { useRefusal } from "../../shell/use-refusal.ts";
 import { exactTime } from "../../words/format.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
-import { words } from "../../words/words.ts";
 import styles from "./models.module.css";
 
-const w = words.models.keys;
+const w = pageWords.models.keys;
 
 type Provider = KeysAnswer["providers"][number];
 

@@ -6,13 +6,14 @@ import { Section } from "../../components/layout/section.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { useProfile, useProfileTitle } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import { Catalogue } from "./catalogue.tsx";
 import { Keys } from "./keys.tsx";
 import { keysQuery, modelsQuery, useModelEvents } from "./model-queries.ts";
 import styles from "./models.module.css";
 
-const w = words.models;
+const w = pageWords.models;
 
 /** The default model of the profile, the keys of its providers, and the models to choose from. */
 export function ModelsPage() {

@@ -15,12 +15,13 @@ import { plainText } from "../../components/text/plain-text.ts";
 import { Ago, When } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { useRefusal } from "../../shell/use-refusal.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
 import { profilePath } from "./platform-queries.ts";
 import styles from "./platforms.module.css";
 
-const w = words.platforms;
+const w = pageWords.platforms;
 
 interface PairingProps {
   readonly profile: string;

@@ -9,12 +9,13 @@ import { Ago } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { useProfile, useProfileTitle } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import { Pairing } from "./pairing.tsx";
 import { platformsQuery, usePlatformEvents } from "./platform-queries.ts";
 import styles from "./platforms.module.css";
 
-const w = words.platforms;
+const w = pageWords.platforms;
 
 /** The gateway of the profile, its platforms, and the people who wait to be let in. */
 export function PlatformsPage() {

@@ -6,12 +6,13 @@ import { Select, TextField } from "../../components/controls/field.tsx";
 import { Dialog } from "../../components/layout/dialog.tsx";
 import { useToasts } from "../../components/layout/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
 import { refreshProfiles } from "./profile-queries.ts";
 import styles from "./profiles.module.css";
 
-const w = words.profiles.form;
+const w = pageWords.profiles.form;
 
 interface CreateDialogProps {
   /** The profile to copy; can be changed in the dialog. */

@@ -6,11 +6,12 @@ import { TextArea, TextField } from "../../components/controls/field.tsx";
 import { Dialog } from "../../components/layout/dialog.tsx";
 import { useToasts } from "../../components/layout/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
 import { profilePath, refreshProfiles } from "./profile-queries.ts";
 
-const w = words.profiles.describeForm;
+const w = pageWords.profiles.describeForm;
 
 export function DescribeDialog({ profile, onClose }: { readonly profile: Profile; onClose(): void }) {
   const api = useApi();
@@ -52,7 +53,7 @@ export function DescribeDialog({ profile, onClose }: { readonly profile: Profile
       }
     >
       <TextArea
-        label={words.profiles.form.description}
+        label={pageWords.profiles.form.description}
         problem={save.error === null ? undefined : sentenceOf(save.error)}
         maxLength={2_000}
         value={description}

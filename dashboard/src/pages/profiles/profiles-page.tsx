@@ -11,6 +11,7 @@ import { profilesQuery } from "../../data/queries.ts";
 import { useChooseProfile, useProfile } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { useRefusal } from "../../shell/use-refusal.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";
 import { CreateDialog } from "./create-dialog.tsx";
@@ -19,7 +20,7 @@ import { profilePath, profileQuery, refreshProfiles, useProfileEvents } from "./
 import styles from "./profiles.module.css";
 import { RemoveDialog } from "./remove-dialog.tsx";
 
-const w = words.profiles;
+const w = pageWords.profiles;
 
 type Open =
   | { readonly dialog: "create"; readonly from: string | undefined }

@@ -7,12 +7,12 @@ import { FailureNote, Note } from "../../components/layout/note.tsx";
 import { useToasts } from "../../components/layout/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { useLeaveProfile } from "../../shell/profile.tsx";
+import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
-import { words } from "../../words/words.ts";
 import { profilePath, refreshProfiles, removalQuery } from "./profile-queries.ts";
 import styles from "./profiles.module.css";
 
-const w = words.profiles.removal;
+const w = pageWords.profiles.removal;
 
 /** Shows what the deletion ends, and takes the name of the profile as confirmation. */
 export function RemoveDialog({ profile: { name }, onClose }: { readonly profile: Profile; onClose(): void }) {

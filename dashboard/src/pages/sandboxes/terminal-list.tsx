@@ -5,11 +5,11 @@ import { emptyText, rowList, Section } from "../../components/layout/section.tsx
 import { Ago } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { terminalsQuery, useCloseTerminal, useOpenTerminal } from "../../terminal/use-terminals.ts";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { useShellRefusal } from "./sandbox-queries.ts";
 import styles from "./snapshot-list.module.css";
 
-const w = words.terminals;
+const w = pageWords.terminals;
 
 /** The open terminals, which keep running while no page shows them. */
 export function TerminalList({ profile }: { readonly profile: string }) {

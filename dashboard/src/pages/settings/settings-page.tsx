@@ -5,6 +5,7 @@ import { FailureNote } from "../../components/layout/note.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { useProfile, useProfileTitle } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
+import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import { FormView } from "./form/form-view.tsx";
 import styles from "./settings.module.css";
@@ -12,7 +13,7 @@ import { settingsQuery, useSettingsEvents } from "./settings-queries.ts";
 import { readSettingsSearch } from "./settings-search.ts";
 import { YamlView } from "./yaml/yaml-view.tsx";
 
-const w = words.settings;
+const w = pageWords.settings;
 
 /** The settings of the profile, as a form or as the text of config.yaml. */
 export function SettingsPage() {

@@ -6,10 +6,10 @@ import { Icon } from "../../components/controls/icon.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { terminalsQuery, useCloseTerminal } from "../../terminal/use-terminals.ts";
-import { words } from "../../words/words.ts";
+import { pageWords } from "../../words/page-words.ts";
 import styles from "./terminal-page.module.css";
 
-const w = words.terminals;
+const w = pageWords.terminals;
 /** The terminal measures its font once, so the font is loaded first. */
 const TerminalScreen = lazy(async () => {
   const [{ TerminalScreen: screen }] = await Promise.all([

@@ -1,8 +1,8 @@
-import type { Words } from "../en.ts";
+import type { PageWords } from "../en/page-words.ts";
 import { amount } from "../format.ts";
 
 /** The Chat page. */
-export const chatWords: Words["chat"] = {
+export const chatWords: PageWords["chat"] = {
   fresh: "Neuer Chat",
   open: "Chat",
   recent: "Letzte Sitzungen",

@@ -1,8 +1,8 @@
-import type { Words } from "../en.ts";
+import type { PageWords } from "../en/page-words.ts";
 import { counted } from "../format.ts";
 
 /** The health of the machine and the server, and the audit. */
-export const healthWords: Words["health"] = {
+export const healthWords: PageWords["health"] = {
   tabs: { label: "Zustand", checks: "Prüfungen", audit: "Zugriffe" },
   summary: (problems, warnings) => {
     if (problems + warnings === 0) return "Alles in Ordnung.";

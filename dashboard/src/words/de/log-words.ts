@@ -1,8 +1,8 @@
-import type { Words } from "../en.ts";
+import type { PageWords } from "../en/page-words.ts";
 import { counted, number } from "../format.ts";
 
 /** The logs. */
-export const logWords: Words["logs"] = {
+export const logWords: PageWords["logs"] = {
   file: "Protokoll",
   files: { agent: "Alles", errors: "Warnungen und Fehler" },
   level: "Stufe",

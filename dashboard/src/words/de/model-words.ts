@@ -1,8 +1,8 @@
-import type { Words } from "../en.ts";
+import type { PageWords } from "../en/page-words.ts";
 import { amount, counted } from "../format.ts";
 
 /** The models and keys of a profile. */
-export const modelWords: Words["models"] = {
+export const modelWords: PageWords["models"] = {
   title: (profile) => `Modelle und Schlüssel von ${profile}`,
   current: "Standardmodell",
   none: "Noch kein Modell. Hinterlegen Sie unten einen Schlüssel und wählen Sie dann ein Modell.",

@@ -1,8 +1,8 @@
-import type { Words } from "../en.ts";
+import type { PageWords } from "../en/page-words.ts";
 import { counted } from "../format.ts";
 
 /** Messaging platforms and the people who are let in. */
-export const platformWords: Words["platforms"] = {
+export const platformWords: PageWords["platforms"] = {
   title: (profile) => `Plattformen von ${profile}`,
   gateway: "Gateway",
   running: (pid) => `Prozess ${pid}`,
@@ -15,7 +15,7 @@ export const platformWords: Words["platforms"] = {
   },
   notRunning: "Das Gateway läuft nicht, deshalb bekommt niemand Antwort.",
   ended: (reason) => `Es endete: ${reason}.`,
-  start: "hermes gateway start",
+  start: (profile) => `hermes -p ${profile} gateway start`,
   writeProblem: (reason) => `Es kann keine Nachrichten speichern: ${reason}.`,
   platforms: "Plattformen",
   none: "Keine Plattform ist eingerichtet.",

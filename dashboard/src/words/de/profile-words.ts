@@ -1,8 +1,8 @@
-import type { Words } from "../en.ts";
+import type { PageWords } from "../en/page-words.ts";
 import { counted, joined, money } from "../format.ts";
 
 /** The profiles of a home. */
-export const profileWords: Words["profiles"] = {
+export const profileWords: PageWords["profiles"] = {
   title: "Profile",
   hint: "Jedes Profil hat eigene Einstellungen, Schlüssel und Sitzungen.",
   create: "Neues Profil",

@@ -1,8 +1,8 @@
-import type { Words } from "../en.ts";
+import type { PageWords } from "../en/page-words.ts";
 import { counted, number } from "../format.ts";
 
 /** The settings of a profile, as a form and as text. */
-export const settingsWords: Words["settings"] = {
+export const settingsWords: PageWords["settings"] = {
   title: (profile) => `Einstellungen von ${profile}`,
   find: "Einstellung suchen",
   noneFound: "Keine Einstellung hat diesen Namen oder diese Beschreibung.",

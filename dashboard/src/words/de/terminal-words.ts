@@ -1,7 +1,7 @@
-import type { Words } from "../en.ts";
+import type { PageWords } from "../en/page-words.ts";
 
 /** Terminals in the browser. */
-export const terminalWords: Words["terminals"] = {
+export const terminalWords: PageWords["terminals"] = {
   title: "Terminals",
   none: "Keine Terminals sind offen.",
   open: "Öffnen",

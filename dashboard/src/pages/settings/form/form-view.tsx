@@ -7,14 +7,14 @@ import { Note } from "../../../components/layout/note.tsx";
 import { Section } from "../../../components/layout/section.tsx";
 import { useKeys } from "../../../shell/keys.tsx";
 import { useRefusal } from "../../../shell/use-refusal.ts";
-import { words } from "../../../words/words.ts";
+import { pageWords } from "../../../words/page-words.ts";
 import { readSettingsSearch } from "../settings-search.ts";
 import styles from "./form-view.module.css";
 import { SaveBar } from "./save-bar.tsx";
 import { SettingRow } from "./setting-row.tsx";
 import { useSettingsForm } from "./use-settings-form.ts";
 
-const w = words.settings;
+const w = pageWords.settings;
 
 interface FormViewProps {
   readonly profile: string;

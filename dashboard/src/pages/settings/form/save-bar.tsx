@@ -1,10 +1,10 @@
 import { Button } from "../../../components/controls/button.tsx";
 import { COMMAND_KEY } from "../../../shell/keys.tsx";
-import { words } from "../../../words/words.ts";
+import { pageWords } from "../../../words/page-words.ts";
 import styles from "./save-bar.module.css";
 import type { SettingsForm } from "./use-settings-form.ts";
 
-const w = words.settings;
+const w = pageWords.settings;
 
 /** What is unsaved, at the end of the window. */
 export function SaveBar({ form, canSave }: { readonly form: SettingsForm; readonly canSave: boolean }) {

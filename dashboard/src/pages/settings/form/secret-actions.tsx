@@ -7,10 +7,10 @@ import { SecretDialog } from "../../../components/layout/secret-dialog.tsx";
 import { useToasts } from "../../../components/layout/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { removeSecret, storeSecret } from "../../../data/secrets.ts";
+import { pageWords } from "../../../words/page-words.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";
-import { words } from "../../../words/words.ts";
 
-const w = words.settings.secret;
+const w = pageWords.settings.secret;
 
 /** Sets, replaces and removes a secret setting, which is never shown. */
 export function SecretActions({ profile, setting }: { readonly profile: string; readonly setting: Setting }) {

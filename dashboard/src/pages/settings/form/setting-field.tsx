@@ -1,8 +1,8 @@
 import type { Setting } from "../../../../../src/api/contract/setup/settings.ts";
 import { Select, TextArea, TextField } from "../../../components/controls/field.tsx";
-import { words } from "../../../words/words.ts";
+import { pageWords } from "../../../words/page-words.ts";
 
-const w = words.settings;
+const w = pageWords.settings;
 
 interface SettingFieldProps {
   readonly setting: Setting;

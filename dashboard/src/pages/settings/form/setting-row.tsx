@@ -1,14 +1,14 @@
 import type { Setting } from "../../../../../src/api/contract/setup/settings.ts";
 import { Button } from "../../../components/controls/button.tsx";
 import { Icon } from "../../../components/controls/icon.tsx";
-import { words } from "../../../words/words.ts";
+import { pageWords } from "../../../words/page-words.ts";
 import { shownText } from "./drafts.ts";
 import { SecretActions } from "./secret-actions.tsx";
 import { SettingField } from "./setting-field.tsx";
 import styles from "./setting-row.module.css";
 import type { SettingsForm } from "./use-settings-form.ts";
 
-const w = words.settings;
+const w = pageWords.settings;
 
 interface SettingRowProps {
   readonly profile: string;

@@ -10,12 +10,12 @@ import { useToasts } from "../../../components/layout/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { Problem } from "../../../data/problem.ts";
 import { useDraft } from "../../../data/use-draft.ts";
+import { pageWords } from "../../../words/page-words.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";
-import { words } from "../../../words/words.ts";
 import { settingsPath, settingsQuery } from "../settings-queries.ts";
 import { afterSave, type Drafts, edit, isConflict, parseDrafts, rebase, textsOf, without } from "./drafts.ts";
 
-const w = words.settings;
+const w = pageWords.settings;
 
 const NONE: ReadonlySet<string> = new Set();
 

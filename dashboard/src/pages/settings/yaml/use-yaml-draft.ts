@@ -9,11 +9,11 @@ import { useToasts } from "../../../components/layout/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { Problem } from "../../../data/problem.ts";
 import { useDraft } from "../../../data/use-draft.ts";
+import { pageWords } from "../../../words/page-words.ts";
 import { sentenceOf } from "../../../words/problem-words.ts";
-import { words } from "../../../words/words.ts";
 import { settingsPath } from "../settings-queries.ts";
 
-const w = words.settings.text;
+const w = pageWords.settings.text;
 
 /** An unsaved text of config.yaml, and the version that it is based on. */
 interface YamlDraft {

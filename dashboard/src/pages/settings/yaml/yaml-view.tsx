@@ -6,12 +6,12 @@ import { CopyLine } from "../../../components/text/copy-line.tsx";
 import { useApi } from "../../../data/app-data.tsx";
 import { useKeys } from "../../../shell/keys.tsx";
 import { useRefusal } from "../../../shell/use-refusal.ts";
-import { words } from "../../../words/words.ts";
+import { pageWords } from "../../../words/page-words.ts";
 import { yamlQuery } from "../settings-queries.ts";
 import { useYamlDraft } from "./use-yaml-draft.ts";
 import styles from "./yaml-view.module.css";
 
-const w = words.settings;
+const w = pageWords.settings;
 
 /** The text of config.yaml with its problems at their lines. */
 export function YamlView({ profile }: { readonly profile: string }) {
