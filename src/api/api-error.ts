@@ -88,6 +88,7 @@ const STATUS: Partial<Record<ErrorCode, ContentfulStatusCode>> = {
   "job-survived": 409,
   "provider-unknown": 400,
   "profile-name-invalid": 400,
+  "profile-not-found": 404,
   "profile-exists": 409,
   "profile-protected": 409,
   "profile-rename-unfinished": 409,

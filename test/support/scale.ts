@@ -100,4 +100,9 @@ export const scale = {
   copiedFiles: count(500, 20_000),
   /** The size of a sparse file that is copied. */
   sparseBytes: count(64_000_000, 5_000_000_000),
+
+  /** Bytes that a program in a terminal of the dashboard prints without a pause. */
+  terminalFloodBytes: count(3_000_000, 15_000_000),
+  /** Whether a test waits until the dashboard stops measuring what no page has shown for half a minute. */
+  awaitsUnseenTopics: count(false, true),
 };

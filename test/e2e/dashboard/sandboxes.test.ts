@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
 import { checkAppearance, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
 import { createEngineClient } from "../../support/engine-client.ts";
+import { scale } from "../../support/scale.ts";
 import { describeWith, pathOf } from "../../support/services.ts";
 
 describeWith("chromium", "the Sandboxes page", ({ executable }) => {
@@ -46,7 +47,7 @@ describeWith("chromium", "the Sandboxes page", ({ executable }) => {
       await quick.removeImagesOf(id);
     });
 
-    test("sandboxes, those of other programs, load and isolation are shown, and measured only while the page is open", async () => {
+    test("sandboxes, those of other programs, load and isolation are shown", async () => {
       const dashboard = shared.dashboard();
       await inSandbox("default", "echo kept > /root/file");
       const labels = ["--label", "hermes-agent=1", "--label", "hermes-profile=default"];
@@ -67,14 +68,24 @@ describeWith("chromium", "the Sandboxes page", ({ executable }) => {
       await row(page, "another program").click();
       await page.getByText("so it is only shown here").waitFor();
       expect(await page.getByRole("button", { name: "Stop" }).count()).toBe(0);
-      await page.goto(`${dashboard.url}/board`);
-      await expect
-        .poll(() => childrenOf(dashboard.pid).filter((line) => / (stats|events) /.test(line)), {
-          timeout: 60_000,
-        })
-        .toEqual([]);
       expect(pageErrors(page)).toEqual([]);
     });
+
+    test.runIf(scale.awaitsUnseenTopics)(
+      "events and load are followed only while a page shows them",
+      async () => {
+        const dashboard = shared.dashboard();
+        const page = await dashboard.tab("/sandboxes");
+        await row(page, "default").waitFor();
+        expect(childrenOf(dashboard.pid).some((line) => / (stats|events) /.test(line))).toBe(true);
+        await page.goto(`${dashboard.url}/board`);
+        await expect
+          .poll(() => childrenOf(dashboard.pid).filter((line) => / (stats|events) /.test(line)), {
+            timeout: 60_000,
+          })
+          .toEqual([]);
+      },
+    );
 
     test("a job is started, named by the dialog of a stop as what it ends, and ended with it", async () => {
       const dashboard = shared.dashboard();

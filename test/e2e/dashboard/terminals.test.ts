@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ENTRY } from "../../support/built-program.ts";
 import { checkAppearance, pageErrors, shareDashboard } from "../../support/dashboard-browser.ts";
 import { createEngineClient } from "../../support/engine-client.ts";
+import { scale } from "../../support/scale.ts";
 import { describeWith, pathOf } from "../../support/services.ts";
 
 const MAX_CHUNK_BYTES = 90_000;
@@ -101,7 +102,7 @@ describeWith("chromium", "terminals in the browser", ({ executable }) => {
       const page = await dashboard.tab("/sandboxes");
       await openShell(page);
       const before = memoryOf(dashboard.pid);
-      await page.keyboard.type("yes flooding | head -c 15000000; echo end-$((40+2))\n");
+      await page.keyboard.type(`yes flooding | head -c ${scale.terminalFloodBytes}; echo end-$((40+2))\n`);
       await shows(page, "flooding");
       await page.keyboard.type("echo typed-$((1+1))\n");
       await expect.poll(() => screen(page).innerText(), { timeout: 90_000 }).toMatch(/end-42[\s\S]*typed-2/);

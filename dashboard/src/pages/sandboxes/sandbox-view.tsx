@@ -41,7 +41,8 @@ export function SandboxView() {
   return (
     <article className={styles.view}>
       <Back />
-      <Content key={shown.data.id} profile={profile} sandbox={shown.data} />
+      {/* Not by the container: a restore replaces it, and an open dialog must survive that. */}
+      <Content key={`${profile}/${name}`} profile={profile} sandbox={shown.data} />
     </article>
   );
 }
@@ -59,7 +60,7 @@ function Content({ profile, sandbox }: { readonly profile: string; readonly sand
     <>
       <Head profile={profile} sandbox={sandbox} onOpen={setOpen} />
       {!isOurs && <Note icon="lost">{w.foreignHint}</Note>}
-      <Load profile={profile} sandbox={sandbox} />
+      <Load key={sandbox.id} profile={profile} sandbox={sandbox} />
       {drift.length > 0 && <Drift sandbox={sandbox} onReplace={() => setOpen("replace")} />}
       {isOurs && (
         <JobList
