@@ -1,4 +1,5 @@
 import type { Approval } from "../../../approvals/approval.ts";
+import type { AppError } from "../../../lib/errors.ts";
 import type { SessionStore } from "../../../sessions/session-store.ts";
 import type { ApprovalReply } from "../../contract/approvals.ts";
 import type { ChatChoices } from "../../contract/chat.ts";
@@ -12,13 +13,15 @@ export interface ProfileData {
   sessions(profile: string): Promise<SessionStore>;
   /** Settings that pages show. */
   facts(profile: string): Promise<ProfileFacts>;
+  /** Why its settings or sessions cannot be read; undefined if they can. */
+  damage(profile: string): Promise<AppError | undefined>;
   /** What a message in a chat can be answered with. */
   chatChoices(profile: string, signal: AbortSignal): Promise<ChatChoices>;
-  /** The questions that wait, of all profiles whose sessions exist. */
+  /** The questions that wait, of all profiles whose sessions can be read. */
   waiting(): Promise<readonly WaitingQuestion[]>;
   /** Stores a person's answer and unblocks the task that waits for it. Throws `approval-not-found` or `approval-answered`. */
   answer(id: string, reply: ApprovalReply, signal: AbortSignal): Promise<WaitingQuestion>;
-  /** The sessions of all profiles that have any. */
+  /** The sessions of all profiles that have any and are not damaged. */
   knownSessions(): Promise<readonly SessionSource[]>;
   /** Replaces secrets of the profile in a text. */
   redactor(profile: string): Promise<(text: string) => string>;

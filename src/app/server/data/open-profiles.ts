@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { ProfileData, WaitingQuestion } from "../../../api/dashboard/data/profile-data.ts";
+import type { SessionSource } from "../../../api/dashboard/routes/sessions/session-view.ts";
 import { formatProblem } from "../../../config/setting-problem.ts";
 import { runChecks } from "../../../doctor/run-checks.ts";
 import { AppError } from "../../../lib/errors.ts";
@@ -32,7 +33,10 @@ export function openProfiles(app: App, { sessions, load: appOf, log, cwd }: Prof
       return await Promise.all(
         profiles.map(async (profile) => {
           const { description } = await loadProfileDescription(profile);
-          const route = findDefaultRoute((await appOf(profile.name)).resolved);
+          const route = await appOf(profile.name).then(
+            ({ resolved }) => findDefaultRoute(resolved),
+            requireAppError,
+          );
           const model = route instanceof AppError ? null : `${route.provider}:${route.model}`;
           return { name: profile.name, description, model, isCurrent: profile.name === app.profile.name };
         }),
@@ -46,6 +50,15 @@ export function openProfiles(app: App, { sessions, load: appOf, log, cwd }: Prof
         dailyCapUsd: resolved.config.agent.max_daily_cost_usd,
         hasModel: !(findDefaultRoute(resolved) instanceof AppError),
       };
+    },
+    async damage(profile) {
+      try {
+        const { sessionsPath } = (await appOf(profile)).profile;
+        if (existsSync(sessionsPath)) await sessions.open(profile);
+        return undefined;
+      } catch (error) {
+        return requireAppError(error);
+      }
     },
     chatChoices: async (profile, signal) => readChatChoices(await appOf(profile), cwd, signal),
     async waiting() {
@@ -78,14 +91,20 @@ export function openProfiles(app: App, { sessions, load: appOf, log, cwd }: Prof
       return { profile, approval };
     },
     async knownSessions() {
-      const known = (await listProfiles(root)).filter(({ sessionsPath }) => existsSync(sessionsPath));
-      return await Promise.all(
-        known.map(async ({ name }) => ({
-          profile: name,
-          store: await sessions.open(name),
-          redact: await data.redactor(name),
-        })),
-      );
+      const sources: SessionSource[] = [];
+      for (const { name, sessionsPath } of await listProfiles(root)) {
+        if (!existsSync(sessionsPath)) continue;
+        try {
+          sources.push({
+            profile: name,
+            store: await sessions.open(name),
+            redact: await data.redactor(name),
+          });
+        } catch (error) {
+          requireAppError(error); // `damage` reports it, and the other profiles are shown
+        }
+      }
+      return sources;
     },
     async redactor(profile) {
       const { redact } = createRedactor({ secrets: (await appOf(profile)).resolved.secrets });
@@ -103,4 +122,9 @@ export function openProfiles(app: App, { sessions, load: appOf, log, cwd }: Prof
     throw new AppError("approval-not-found", `There is no waiting question ${id}.`);
   }
   return data;
+}
+
+function requireAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  throw error;
 }

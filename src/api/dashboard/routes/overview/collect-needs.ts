@@ -101,6 +101,12 @@ function needOf(board: string, card: BoardCard): Need | undefined {
 }
 
 async function needsOfProfile({ profiles }: DashboardData, name: string): Promise<Need[]> {
+  const damage = await profiles.damage(name);
+  if (damage !== undefined) {
+    const { message, hint } = damage;
+    const need = { id: `damage:${name}`, kind: "settings", title: message, detail: hint, who: name } as const;
+    return [{ ...NOTHING, ...need, since: 0, release: `hermes -p ${name} doctor`, actions: [] }];
+  }
   const { problems, dailyCapUsd } = await profiles.facts(name);
   const needs: Need[] = problems.map(({ text, hint }, index) => ({
     ...NOTHING,

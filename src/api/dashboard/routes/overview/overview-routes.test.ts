@@ -66,10 +66,18 @@ test("a part that cannot be read is a problem beside the others, and an unknown 
   await using home = await openDashboardHome();
   await create(home, "Still shown");
   await writeFile(home.folder.file("sessions.sqlite"), "no database".repeat(1_000));
-  const { facts, spending, problems } = await overview(home);
+  const question = await ask(home, "coder");
+  const { facts, needs, spending, problems } = await overview(home);
   expect(facts).toMatchObject({ ready: 1, spentTodayUsd: 0 });
   expect(spending.days).toHaveLength(14);
-  expect(problems.map(({ part }) => part)).toEqual(["needs", "spending"]);
+  expect(problems.map(({ part }) => part)).toEqual(["spending"]);
+  expect(needs.map(({ kind, who }) => [kind, who]).toSorted()).toEqual([
+    ["approval", "coder"],
+    ["no-dispatcher", null],
+    ["settings", "default"],
+  ]);
+  expect(needs.find(({ kind }) => kind === "settings")?.title).toContain("sessions.sqlite");
+  expect(needs.find(({ kind }) => kind === "approval")?.approval?.id).toBe(question.id);
   expect((await home.send("GET", "overview?profile=nobody")).status).toBe(404);
 });
 
