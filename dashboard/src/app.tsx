@@ -18,14 +18,14 @@ import { readLogSearch } from "./pages/logs/log-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
 import { readSettingsSearch } from "./pages/settings/settings-search.ts";
 import frame from "./shell/frame.module.css";
-import { KeyProvider } from "./shell/keys.tsx";
-import { takeLinkCode } from "./shell/link-code.ts";
-import { takeProviderProblem } from "./shell/provider-problem.ts";
+import { KeyProvider } from "./shell/keys/keys.tsx";
 import { Shell } from "./shell/shell.tsx";
+import { takeLinkCode } from "./shell/sign-in/link-code.ts";
+import { takeProviderProblem } from "./shell/sign-in/provider-problem.ts";
 import { readSessionFilter, type SessionFilter } from "./transcript/session-filter.ts";
 import { words } from "./words/words.ts";
 
-const SignIn = lazy(async () => ({ default: (await import("./shell/sign-in.tsx")).SignIn }));
+const SignIn = lazy(async () => ({ default: (await import("./shell/sign-in/sign-in.tsx")).SignIn }));
 
 interface RootSearch {
   /** The profile to show, if it is not the server's own. */

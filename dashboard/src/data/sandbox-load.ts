@@ -1,6 +1,6 @@
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import type { SandboxLoad } from "../../../src/api/contract/sandboxes.ts";
+import type { SandboxLoad } from "../../../src/api/contract/machines/sandboxes.ts";
 import { useLive } from "./app-data.tsx";
 import { useVisible } from "./use-visible.ts";
 

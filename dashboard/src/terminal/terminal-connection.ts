@@ -3,7 +3,7 @@ import type {
   TerminalNotice,
   TerminalRequest,
   TerminalTicket,
-} from "../../../src/api/contract/terminals.ts";
+} from "../../../src/api/contract/machines/terminals.ts";
 import type { Api } from "../data/api.ts";
 import { Problem } from "../data/problem.ts";
 

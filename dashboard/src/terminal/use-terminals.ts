@@ -1,6 +1,10 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import type { NewTerminal, TerminalsAnswer, TerminalTicket } from "../../../src/api/contract/terminals.ts";
+import type {
+  NewTerminal,
+  TerminalsAnswer,
+  TerminalTicket,
+} from "../../../src/api/contract/machines/terminals.ts";
 import { useToasts } from "../components/layout/toast.tsx";
 import type { Api } from "../data/api.ts";
 import { useApi } from "../data/app-data.tsx";

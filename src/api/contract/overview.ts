@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { approvalSchema } from "./approvals.ts";
 import { boardEventSchema, cardRunSchema } from "./boards.ts";
+import { sandboxRowSchema } from "./machines/sandboxes.ts";
 import { positionSchema } from "./position.ts";
-import { sandboxRowSchema } from "./sandboxes.ts";
 import { totalsSchema } from "./sessions.ts";
 
 const time = z.int();

@@ -1,4 +1,4 @@
-import type { TerminalCloseCode } from "../contract/terminals.ts";
+import type { TerminalCloseCode } from "../contract/machines/terminals.ts";
 
 /** Why a socket of a terminal was closed. */
 export const CLOSE = {

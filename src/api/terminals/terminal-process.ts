@@ -1,4 +1,4 @@
-import type { NewTerminal } from "../contract/terminals.ts";
+import type { NewTerminal } from "../contract/machines/terminals.ts";
 
 /** A program in a terminal of its own. */
 export interface TerminalProcess {

@@ -4,7 +4,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { Audit } from "../access/audit.ts";
 import type { Client, ReadClient } from "../access/client.ts";
 import type { SignIn } from "../access/sign-in-store.ts";
-import { type TerminalNotice, terminalRequestSchema } from "../contract/terminals.ts";
+import { type TerminalNotice, terminalRequestSchema } from "../contract/machines/terminals.ts";
 import { CLOSE } from "./close-codes.ts";
 import type { Attachment, Viewer } from "./terminal.ts";
 import type { Terminals } from "./terminals.ts";

@@ -1,6 +1,6 @@
 import { SerializeAddon } from "@xterm/addon-serialize";
 import { type ITerminalAddon, Terminal as Screen } from "@xterm/headless";
-import type { NewTerminal } from "../contract/terminals.ts";
+import type { NewTerminal } from "../contract/machines/terminals.ts";
 import type { StartTerminal, TerminalProcess } from "./terminal-process.ts";
 
 /** A page may have this much output that it has not processed; then the program has to wait. */

@@ -4,7 +4,7 @@ import { WebSocket } from "ws";
 import { openDashboardLab } from "../../../test/support/dashboard-lab.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { neverAborted } from "../../lib/time/never-aborted.ts";
-import type { TerminalNotice, TerminalTicket } from "../contract/terminals.ts";
+import type { TerminalNotice, TerminalTicket } from "../contract/machines/terminals.ts";
 import type { DashboardData } from "../dashboard/dashboard-parts.ts";
 import type { StartTerminal, TerminalListener } from "./terminal-process.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
 import { ApiError } from "../api-error.ts";
-import type { NewTerminal, TerminalRow, TerminalTicket } from "../contract/terminals.ts";
+import type { NewTerminal, TerminalRow, TerminalTicket } from "../contract/machines/terminals.ts";
 import { type Attachment, openTerminal, type Terminal, type Viewer } from "./terminal.ts";
 import type { StartTerminal } from "./terminal-process.ts";
 import { createTickets } from "./tickets.ts";

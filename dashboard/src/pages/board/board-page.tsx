@@ -9,7 +9,7 @@ import { useMedia } from "../../components/layout/use-media.ts";
 import { CopyLine } from "../../components/text/copy-line.tsx";
 import { useAppData } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";
-import { useKeys } from "../../shell/keys.tsx";
+import { useKeys } from "../../shell/keys/keys.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { sentenceOf } from "../../words/problem-words.ts";
 import { words } from "../../words/words.ts";

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "react";
 import { Button } from "../../components/controls/button.tsx";
 import { TextArea } from "../../components/controls/field.tsx";
 import { Menu } from "../../components/controls/menu.tsx";
-import { COMMAND_KEY, useKeys } from "../../shell/keys.tsx";
+import { COMMAND_KEY, useKeys } from "../../shell/keys/keys.tsx";
 import { pageWords } from "../../words/page-words.ts";
 import { Choices } from "./choices.tsx";
 import styles from "./composer.module.css";

@@ -3,7 +3,7 @@ import { useRef, useState } from "react";
 import type { LogLine } from "../../../../src/api/contract/logs.ts";
 import { Button } from "../../components/controls/button.tsx";
 import { FailureNote } from "../../components/layout/note.tsx";
-import { useKeys } from "../../shell/keys.tsx";
+import { useKeys } from "../../shell/keys/keys.tsx";
 import { useProfile } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { pageWords } from "../../words/page-words.ts";

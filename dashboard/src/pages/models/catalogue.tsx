@@ -11,7 +11,7 @@ import { rowList, Section } from "../../components/layout/section.tsx";
 import { useToasts } from "../../components/layout/toast.tsx";
 import { When } from "../../components/text/time.tsx";
 import { useApi } from "../../data/app-data.tsx";
-import { useKeys } from "../../shell/keys.tsx";
+import { useKeys } from "../../shell/keys/keys.tsx";
 import { useRefusal } from "../../shell/use-refusal.ts";
 import { pageWords } from "../../words/page-words.ts";
 import { sentenceOf } from "../../words/problem-words.ts";

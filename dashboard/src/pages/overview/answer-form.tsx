@@ -2,7 +2,7 @@ import { useEffect, useRef } from "react";
 import { Button } from "../../components/controls/button.tsx";
 import { TextArea } from "../../components/controls/field.tsx";
 import { useDraft } from "../../data/use-draft.ts";
-import { COMMAND_KEY } from "../../shell/keys.tsx";
+import { COMMAND_KEY } from "../../shell/keys/keys.tsx";
 import { words } from "../../words/words.ts";
 import styles from "./answer-form.module.css";
 

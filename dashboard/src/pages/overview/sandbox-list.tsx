@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
+import type { SandboxRow } from "../../../../src/api/contract/machines/sandboxes.ts";
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import type { SandboxRow } from "../../../../src/api/contract/sandboxes.ts";
 import { Meter } from "../../components/layout/meter.tsx";
 import { emptyText, rowList, Section } from "../../components/layout/section.tsx";
 import { useNow } from "../../components/text/time.tsx";

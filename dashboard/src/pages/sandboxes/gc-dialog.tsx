@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { ReclaimAnswer } from "../../../../src/api/contract/sandboxes.ts";
+import type { ReclaimAnswer } from "../../../../src/api/contract/machines/sandboxes.ts";
 import { FailureNote, Note } from "../../components/layout/note.tsx";
 import { useToasts } from "../../components/layout/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";

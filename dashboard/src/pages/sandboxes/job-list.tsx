@@ -1,4 +1,4 @@
-import type { SandboxJob } from "../../../../src/api/contract/sandboxes.ts";
+import type { SandboxJob } from "../../../../src/api/contract/machines/sandboxes.ts";
 import { Button } from "../../components/controls/button.tsx";
 import { emptyText, rowList, Section } from "../../components/layout/section.tsx";
 import { Ago, Elapsed } from "../../components/text/time.tsx";

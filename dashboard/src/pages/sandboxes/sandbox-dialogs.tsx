@@ -6,7 +6,7 @@ import type {
   SandboxUse,
   ShownSandbox,
   Snapshot,
-} from "../../../../src/api/contract/sandboxes.ts";
+} from "../../../../src/api/contract/machines/sandboxes.ts";
 import { Button } from "../../components/controls/button.tsx";
 import { TextField } from "../../components/controls/field.tsx";
 import { Dialog } from "../../components/layout/dialog.tsx";

@@ -5,7 +5,7 @@ import type {
   SandboxListAnswer,
   ShownSandboxAnswer,
   SnapshotsAnswer,
-} from "../../../../src/api/contract/sandboxes.ts";
+} from "../../../../src/api/contract/machines/sandboxes.ts";
 import type { Api } from "../../data/api.ts";
 import { useApi, useLive } from "../../data/app-data.tsx";
 import { meQuery } from "../../data/queries.ts";

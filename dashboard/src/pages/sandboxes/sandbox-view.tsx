@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import type { SandboxJob, ShownSandbox } from "../../../../src/api/contract/sandboxes.ts";
+import type { SandboxJob, ShownSandbox } from "../../../../src/api/contract/machines/sandboxes.ts";
 import { Button } from "../../components/controls/button.tsx";
 import { Icon } from "../../components/controls/icon.tsx";
 import { Menu } from "../../components/controls/menu.tsx";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Snapshot } from "../../../../src/api/contract/sandboxes.ts";
+import type { Snapshot } from "../../../../src/api/contract/machines/sandboxes.ts";
 import { Button } from "../../components/controls/button.tsx";
 import { FailureNote } from "../../components/layout/note.tsx";
 import { emptyText, rowList, Section } from "../../components/layout/section.tsx";

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { SandboxActionAnswer } from "../../../../src/api/contract/sandboxes.ts";
+import type { SandboxActionAnswer } from "../../../../src/api/contract/machines/sandboxes.ts";
 import { useToasts } from "../../components/layout/toast.tsx";
 import { useApi } from "../../data/app-data.tsx";
 import { sentenceOf } from "../../words/problem-words.ts";

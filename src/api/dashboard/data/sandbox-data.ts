@@ -5,7 +5,7 @@ import type {
   SandboxLoad,
   ShownSandbox,
   Snapshot,
-} from "../../contract/sandboxes.ts";
+} from "../../contract/machines/sandboxes.ts";
 
 /** A sandbox by its profile and name. */
 export interface SandboxPlace {

@@ -4,7 +4,7 @@ import { Button } from "../../../components/controls/button.tsx";
 import { Icon, type IconName } from "../../../components/controls/icon.tsx";
 import { Picker } from "../../../components/controls/picker.tsx";
 import type { BoardStore } from "../../../data/board-store.ts";
-import { useKeys } from "../../../shell/keys.tsx";
+import { useKeys } from "../../../shell/keys/keys.tsx";
 import { joined, number } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import { useSummary } from "../board-context.tsx";

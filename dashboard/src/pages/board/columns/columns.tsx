@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type RefObject, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Status } from "../../../../../src/api/contract/boards.ts";
-import { useKeyMap } from "../../../shell/keys.tsx";
+import { useKeyMap } from "../../../shell/keys/keys.tsx";
 import { useBoard, useSummary } from "../board-context.tsx";
 import { actionOf, type CardGrid } from "../model/board-keys.ts";
 import { railsOf } from "../model/column-layout.ts";

@@ -5,7 +5,7 @@ import { Button } from "../../../components/controls/button.tsx";
 import { TextArea } from "../../../components/controls/field.tsx";
 import { useToasts } from "../../../components/layout/toast.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { COMMAND_KEY, useKeys } from "../../../shell/keys.tsx";
+import { COMMAND_KEY, useKeys } from "../../../shell/keys/keys.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";

@@ -7,7 +7,7 @@ import { Tabs } from "../../../components/controls/tabs.tsx";
 import { FailureNote } from "../../../components/layout/note.tsx";
 import { useAppData } from "../../../data/app-data.tsx";
 import { Problem } from "../../../data/problem.ts";
-import { useKeys } from "../../../shell/keys.tsx";
+import { useKeys } from "../../../shell/keys/keys.tsx";
 import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";
 import { taskQuery } from "../board-queries.ts";

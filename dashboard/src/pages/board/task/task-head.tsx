@@ -5,7 +5,7 @@ import { Icon } from "../../../components/controls/icon.tsx";
 import { Menu } from "../../../components/controls/menu.tsx";
 import { useToasts } from "../../../components/layout/toast.tsx";
 import { Elapsed, When } from "../../../components/text/time.tsx";
-import { useKeys } from "../../../shell/keys.tsx";
+import { useKeys } from "../../../shell/keys/keys.tsx";
 import { money } from "../../../words/format.ts";
 import { words } from "../../../words/words.ts";
 import { useBoard } from "../board-context.tsx";

@@ -5,7 +5,7 @@ import { Button } from "../../../components/controls/button.tsx";
 import { Select, TextField } from "../../../components/controls/field.tsx";
 import { Note } from "../../../components/layout/note.tsx";
 import { Section } from "../../../components/layout/section.tsx";
-import { useKeys } from "../../../shell/keys.tsx";
+import { useKeys } from "../../../shell/keys/keys.tsx";
 import { useRefusal } from "../../../shell/use-refusal.ts";
 import { pageWords } from "../../../words/page-words.ts";
 import { readSettingsSearch } from "../settings-search.ts";

@@ -1,5 +1,5 @@
 import { Button } from "../../../components/controls/button.tsx";
-import { COMMAND_KEY } from "../../../shell/keys.tsx";
+import { COMMAND_KEY } from "../../../shell/keys/keys.tsx";
 import { pageWords } from "../../../words/page-words.ts";
 import styles from "./save-bar.module.css";
 import type { SettingsForm } from "./use-settings-form.ts";

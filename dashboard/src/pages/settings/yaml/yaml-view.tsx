@@ -4,7 +4,7 @@ import { Button } from "../../../components/controls/button.tsx";
 import { FailureNote, Note } from "../../../components/layout/note.tsx";
 import { CopyLine } from "../../../components/text/copy-line.tsx";
 import { useApi } from "../../../data/app-data.tsx";
-import { useKeys } from "../../../shell/keys.tsx";
+import { useKeys } from "../../../shell/keys/keys.tsx";
 import { useRefusal } from "../../../shell/use-refusal.ts";
 import { pageWords } from "../../../words/page-words.ts";
 import { yamlQuery } from "../settings-queries.ts";

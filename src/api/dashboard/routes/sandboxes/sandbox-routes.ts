@@ -11,7 +11,7 @@ import {
   shownSandboxAnswerSchema,
   snapshotsAnswerSchema,
   takeSnapshotSchema,
-} from "../../../contract/sandboxes.ts";
+} from "../../../contract/machines/sandboxes.ts";
 import { type DashboardCall, type DashboardRoute, dashboardRoute } from "../../dashboard-route.ts";
 import type { SandboxPlace } from "../../data/sandbox-data.ts";
 

@@ -2,7 +2,7 @@ import {
   newTerminalSchema,
   terminalsAnswerSchema,
   terminalTicketSchema,
-} from "../../../contract/terminals.ts";
+} from "../../../contract/machines/terminals.ts";
 import { type DashboardRoute, dashboardRoute } from "../../dashboard-route.ts";
 
 /** Terminals. Their output and input go over the WebSocket `/api/terminals/:id?ticket=…`. */

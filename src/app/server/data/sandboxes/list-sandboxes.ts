@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { SandboxList, SandboxRow } from "../../../../api/contract/sandboxes.ts";
+import type { SandboxList, SandboxRow } from "../../../../api/contract/machines/sandboxes.ts";
 import { type Engine, engineAddress, succeeded } from "../../../../environments/docker/engine/engine.ts";
 import type { SandboxRow as ListedSandbox } from "../../../../environments/docker/lifecycle/list-sandboxes.ts";
 import { AppError } from "../../../../lib/errors.ts";

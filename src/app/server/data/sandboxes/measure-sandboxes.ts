@@ -1,4 +1,4 @@
-import type { SandboxLoad } from "../../../../api/contract/sandboxes.ts";
+import type { SandboxLoad } from "../../../../api/contract/machines/sandboxes.ts";
 import type { SandboxData } from "../../../../api/dashboard/data/sandbox-data.ts";
 import { followLoad, type LoadSample } from "../../../../environments/docker/watch/container-load.ts";
 import { AppError } from "../../../../lib/errors.ts";

@@ -1,5 +1,5 @@
 import { ApiError } from "../../../../api/api-error.ts";
-import type { ReclaimAnswer, SandboxActionAnswer } from "../../../../api/contract/sandboxes.ts";
+import type { ReclaimAnswer, SandboxActionAnswer } from "../../../../api/contract/machines/sandboxes.ts";
 import type { SandboxData, SandboxPlace } from "../../../../api/dashboard/data/sandbox-data.ts";
 import { ensureSandbox } from "../../../../environments/docker/lifecycle/ensure-sandbox.ts";
 import { findChosenSandbox, findSandbox } from "../../../../environments/docker/lifecycle/find-sandbox.ts";

@@ -1,5 +1,5 @@
 import { ApiError } from "../../../../api/api-error.ts";
-import type { SandboxUse } from "../../../../api/contract/sandboxes.ts";
+import type { SandboxUse } from "../../../../api/contract/machines/sandboxes.ts";
 import type { Engine } from "../../../../environments/docker/engine/engine.ts";
 import { listFilledMemoryFolders } from "../../../../environments/docker/isolation/memory-folders.ts";
 import { findPersistentUse } from "../../../../environments/docker/isolation/sandbox-processes.ts";

@@ -1,5 +1,5 @@
 import { ApiError } from "../../../../api/api-error.ts";
-import type { SandboxJob, ShownSandbox } from "../../../../api/contract/sandboxes.ts";
+import type { SandboxJob, ShownSandbox } from "../../../../api/contract/machines/sandboxes.ts";
 import type { SandboxPlace } from "../../../../api/dashboard/data/sandbox-data.ts";
 import { describeIsolation, readIsolation } from "../../../../environments/docker/isolation/isolation.ts";
 import { findContainer } from "../../../../environments/docker/lifecycle/container.ts";

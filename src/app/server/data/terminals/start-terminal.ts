@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import type { IPty } from "@lydell/node-pty";
-import type { NewTerminal } from "../../../../api/contract/terminals.ts";
+import type { NewTerminal } from "../../../../api/contract/machines/terminals.ts";
 import type { StartTerminal } from "../../../../api/terminals/terminal-process.ts";
 import { AppError, messageOf } from "../../../../lib/errors.ts";
 import { waitAtMost } from "../../../../lib/time/wait-at-most.ts";

@@ -1,4 +1,4 @@
-import type { PageWords } from "../en/page-words.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
 import { chatWords } from "./chat-words.ts";
 import { healthWords } from "./health-words.ts";
 import { logWords } from "./log-words.ts";

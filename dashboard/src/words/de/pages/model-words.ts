@@ -1,5 +1,5 @@
-import type { PageWords } from "../en/page-words.ts";
-import { amount, counted } from "../format.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
+import { amount, counted } from "../../format.ts";
 
 /** The models and keys of a profile. */
 export const modelWords: PageWords["models"] = {

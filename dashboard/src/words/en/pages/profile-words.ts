@@ -1,4 +1,4 @@
-import { counted, joined, money } from "../format.ts";
+import { counted, joined, money } from "../../format.ts";
 
 /** The profiles of a home. */
 export const profileWords = {

@@ -1,5 +1,5 @@
-import type { PageWords } from "../en/page-words.ts";
-import { counted } from "../format.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
+import { counted } from "../../format.ts";
 
 /** The health of the machine and the server, and the audit. */
 export const healthWords: PageWords["health"] = {

@@ -1,5 +1,5 @@
-import type { PageWords } from "../en/page-words.ts";
-import { counted, joined, money } from "../format.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
+import { counted, joined, money } from "../../format.ts";
 
 /** The profiles of a home. */
 export const profileWords: PageWords["profiles"] = {

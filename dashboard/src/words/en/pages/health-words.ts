@@ -1,4 +1,4 @@
-import { counted } from "../format.ts";
+import { counted } from "../../format.ts";
 
 /** The health of the machine and the server, and the audit. */
 export const healthWords = {

@@ -1,5 +1,5 @@
-import type { PageWords } from "../en/page-words.ts";
-import { counted } from "../format.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
+import { counted } from "../../format.ts";
 
 /** Messaging platforms and the people who are let in. */
 export const platformWords: PageWords["platforms"] = {

@@ -1,5 +1,5 @@
-import type { PageWords } from "../en/page-words.ts";
-import { counted, number } from "../format.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
+import { counted, number } from "../../format.ts";
 
 /** The logs. */
 export const logWords: PageWords["logs"] = {

@@ -1,19 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import type { CardsAnswer } from "../../../src/api/contract/boards.ts";
-import type { SessionsAnswer } from "../../../src/api/contract/sessions.ts";
-import type { IconName } from "../components/controls/icon.tsx";
-import { plainText } from "../components/text/plain-text.ts";
-import { useApi, useAppData } from "../data/app-data.tsx";
-import { boardsQuery, profilesQuery } from "../data/queries.ts";
-import { LANGUAGES, language } from "../words/language.ts";
-import { words } from "../words/words.ts";
-import { changeLanguage } from "./appearance-menu.tsx";
-import { labelOf, PAGES } from "./pages.ts";
-import { useChooseProfile, useProfile } from "./profile.tsx";
-import { chooseTheme, THEMES } from "./theme.ts";
-import { useNewTask } from "./use-new-task.ts";
+import type { CardsAnswer } from "../../../../src/api/contract/boards.ts";
+import type { SessionsAnswer } from "../../../../src/api/contract/sessions.ts";
+import type { IconName } from "../../components/controls/icon.tsx";
+import { plainText } from "../../components/text/plain-text.ts";
+import { useApi, useAppData } from "../../data/app-data.tsx";
+import { boardsQuery, profilesQuery } from "../../data/queries.ts";
+import { LANGUAGES, language } from "../../words/language.ts";
+import { words } from "../../words/words.ts";
+import { changeLanguage } from "../appearance-menu.tsx";
+import { labelOf, PAGES } from "../pages.ts";
+import { useChooseProfile, useProfile } from "../profile.tsx";
+import { chooseTheme, THEMES } from "../theme.ts";
+import { useNewTask } from "../use-new-task.ts";
 
 /** An entry of the palette: something to open or to do. */
 export interface Command {

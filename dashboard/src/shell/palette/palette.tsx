@@ -1,6 +1,6 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
-import { Icon } from "../components/controls/icon.tsx";
-import { words } from "../words/words.ts";
+import { Icon } from "../../components/controls/icon.tsx";
+import { words } from "../../words/words.ts";
 import { type Command, fits, useCommands, useFound } from "./commands.ts";
 import styles from "./palette.module.css";
 

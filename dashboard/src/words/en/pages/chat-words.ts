@@ -1,4 +1,4 @@
-import { amount } from "../format.ts";
+import { amount } from "../../format.ts";
 
 /** The Chat page. */
 export const chatWords = {

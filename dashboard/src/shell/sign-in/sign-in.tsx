@@ -1,14 +1,14 @@
 import { useEffect, useState } from "react";
-import type { Me, OidcStartAnswer } from "../../../src/api/contract/access.ts";
-import { Button } from "../components/controls/button.tsx";
-import { TextField } from "../components/controls/field.tsx";
-import { Note } from "../components/layout/note.tsx";
-import { CopyLine } from "../components/text/copy-line.tsx";
-import { useApi } from "../data/app-data.tsx";
-import { Problem } from "../data/problem.ts";
-import { sentenceOf } from "../words/problem-words.ts";
-import { words } from "../words/words.ts";
-import { Brand } from "./brand.tsx";
+import type { Me, OidcStartAnswer } from "../../../../src/api/contract/access.ts";
+import { Button } from "../../components/controls/button.tsx";
+import { TextField } from "../../components/controls/field.tsx";
+import { Note } from "../../components/layout/note.tsx";
+import { CopyLine } from "../../components/text/copy-line.tsx";
+import { useApi } from "../../data/app-data.tsx";
+import { Problem } from "../../data/problem.ts";
+import { sentenceOf } from "../../words/problem-words.ts";
+import { words } from "../../words/words.ts";
+import { Brand } from "../brand.tsx";
 import styles from "./sign-in.module.css";
 
 interface SignInProps {

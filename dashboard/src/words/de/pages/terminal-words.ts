@@ -1,4 +1,4 @@
-import type { PageWords } from "../en/page-words.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
 
 /** Terminals in the browser. */
 export const terminalWords: PageWords["terminals"] = {

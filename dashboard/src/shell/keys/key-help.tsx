@@ -1,9 +1,9 @@
 import { Fragment } from "react";
-import { Dialog } from "../components/layout/dialog.tsx";
-import { words } from "../words/words.ts";
+import { Dialog } from "../../components/layout/dialog.tsx";
+import { words } from "../../words/words.ts";
+import { labelOf, PAGES } from "../pages.ts";
 import styles from "./key-help.module.css";
 import { COMMAND_KEY, useKeyMap } from "./keys.tsx";
-import { labelOf, PAGES } from "./pages.ts";
 
 const { keys } = words.shell;
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { positionSchema } from "./position.ts";
+import { positionSchema } from "../position.ts";
 
 const time = z.int();
 const count = z.int().min(0);
@@ -119,24 +119,19 @@ export type ShownSandboxAnswer = z.infer<typeof shownSandboxAnswerSchema>;
  * then, the answer is 409 `sandbox-changed`, and nothing has happened.
  */
 export const endSandboxSchema = z.strictObject({ ends: z.array(z.string().max(300)).max(1_000) });
-export type EndSandboxBody = z.infer<typeof endSandboxSchema>;
 
 const name = z.string().min(1).max(100);
 
 export const takeSnapshotSchema = z.strictObject({ name: name.optional() });
-export type TakeSnapshotBody = z.infer<typeof takeSnapshotSchema>;
 
 /** Body of a fork: the task of the new sandbox. */
 export const forkSchema = z.strictObject({ task: name });
-export type ForkBody = z.infer<typeof forkSchema>;
 
 /** Body of a restore: the task whose sandbox is replaced. */
 export const restoreSchema = endSandboxSchema.extend({ task: name });
-export type RestoreBody = z.infer<typeof restoreSchema>;
 
 /** Body of POST sandboxes/:name/jobs. */
 export const newJobSchema = z.strictObject({ command: z.string().min(1).max(20_000), terminal: z.boolean() });
-export type NewJobBody = z.infer<typeof newJobSchema>;
 
 /** What an action has done. */
 export const sandboxActionAnswerSchema = z.object({
@@ -152,7 +147,6 @@ export type SandboxActionAnswer = z.infer<typeof sandboxActionAnswerSchema>;
  * dry run, as `ID ACTION`; if the run would do something else by then, the answer is 409 `sandbox-changed`.
  */
 export const reclaimSchema = z.strictObject({ dryRun: z.boolean(), agreed: z.array(z.string().max(300)) });
-export type ReclaimBody = z.infer<typeof reclaimSchema>;
 
 export const reclaimAnswerSchema = z.object({
   rows: z.array(

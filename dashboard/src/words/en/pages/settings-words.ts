@@ -1,4 +1,4 @@
-import { counted, inflected, number } from "../format.ts";
+import { counted, inflected, number } from "../../format.ts";
 
 /** The settings of a profile, as a form and as text. */
 export const settingsWords = {

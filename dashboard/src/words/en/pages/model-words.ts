@@ -1,4 +1,4 @@
-import { amount, counted } from "../format.ts";
+import { amount, counted } from "../../format.ts";
 
 /** The models and keys of a profile. */
 export const modelWords = {

@@ -1,4 +1,4 @@
-import { counted, number } from "../format.ts";
+import { counted, number } from "../../format.ts";
 
 /** The logs. */
 export const logWords = {

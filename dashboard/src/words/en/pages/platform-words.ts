@@ -1,4 +1,4 @@
-import { counted } from "../format.ts";
+import { counted } from "../../format.ts";
 
 /** Messaging platforms and the people who are let in. */
 export const platformWords = {

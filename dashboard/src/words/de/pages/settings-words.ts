@@ -1,5 +1,5 @@
-import type { PageWords } from "../en/page-words.ts";
-import { counted, number } from "../format.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
+import { counted, number } from "../../format.ts";
 
 /** The settings of a profile, as a form and as text. */
 export const settingsWords: PageWords["settings"] = {

@@ -1,5 +1,5 @@
-import type { PageWords } from "../en/page-words.ts";
-import { amount } from "../format.ts";
+import type { PageWords } from "../../en/pages/page-words.ts";
+import { amount } from "../../format.ts";
 
 /** The Chat page. */
 export const chatWords: PageWords["chat"] = {
