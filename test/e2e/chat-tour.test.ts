@@ -235,7 +235,7 @@ describe.skipIf(!hasTmux)("in tmux", () => {
       await tour.shows(/\n {4}step \d+/);
       tour.enter("unsent");
       await tour.shows("queued 1: unsent");
-      await expect.poll(() => unsentOf(tour.home)).toContain("unsent");
+      await expect.poll(() => unsentOf(tour.home)).toContain('"queue":["unsent"]');
       tour.killChat();
       await tour.shows("Killed");
       tour.type("stty sane");

@@ -101,6 +101,8 @@ export const scale = {
   /** The size of a sparse file that is copied. */
   sparseBytes: count(64_000_000, 5_000_000_000),
 
+  /** Whether the accessibility of a page is checked in both themes at each size, or only in the light one on a desktop. */
+  allAppearances: count(false, true),
   /** Bytes that a program in a terminal of the dashboard prints without a pause. */
   terminalFloodBytes: count(3_000_000, 15_000_000),
   /** Whether a test waits until the dashboard stops measuring what no page has shown for half a minute. */

@@ -149,7 +149,7 @@ describeWith("docker", "restoreSandbox", (service) => {
     // Without a container there is nothing to take a snapshot of, so the files on the host are moved aside.
     await lab.docker("rm", "-f", spec.name);
     expect(await restoreSandbox(lab.engine, snapshot, spec, options, neverAborted)).toMatchObject({
-      before: undefined,
+      previousSnapshotId: undefined,
     });
     expect(await lab.sh(spec, "cat /workspace/mark")).toBe("old");
     const [notice = ""] = lab.notices;
