@@ -36,6 +36,7 @@ const TEXTS = {
 /** Stops, removes or replaces a sandbox once the person has seen what ends with it. */
 export function EndDialog({ profile, sandbox, action, onClose, onDone }: EndDialogProps) {
   const [title, text, done, label] = TEXTS[action];
+  const [usesAtOpening] = useState(sandbox.uses);
   const act = useSandboxAction({
     profile,
     path: `${sandboxPath(profile, sandbox.name)}/${action}`,
@@ -45,6 +46,8 @@ export function EndDialog({ profile, sandbox, action, onClose, onDone }: EndDial
       onDone?.();
     },
   });
+  // The list does not change under the pointer; only after a refusal, because the server found something new.
+  const uses = act.isError ? sandbox.uses : usesAtOpening;
   return (
     <Confirm
       title={title(sandbox.name)}
@@ -52,10 +55,10 @@ export function EndDialog({ profile, sandbox, action, onClose, onDone }: EndDial
       isDanger={action !== "stop"}
       busy={act.isPending}
       onClose={onClose}
-      onConfirm={() => act.mutate({ ends: sandbox.uses.map(({ id }) => id) })}
+      onConfirm={() => act.mutate({ ends: uses.map(({ id }) => id) })}
     >
       <p className="soft">{text}</p>
-      <Uses uses={sandbox.uses} />
+      <Uses uses={uses} />
     </Confirm>
   );
 }
