@@ -64,6 +64,7 @@ describeWith("chromium", "the Overview", ({ executable }) => {
     await expect.poll(() => needs(page).getByText("Drop the two rows").count()).toBe(0);
     const { stdout } = await dashboard.home.hermes(["kanban", "show", id]);
     expect(stdout).toContain("Keep them");
+    await needs(page).getByText("1 task is ready, but no dispatcher is running.").waitFor();
     expect(pageErrors(page)).toEqual([]);
   });
 

@@ -91,7 +91,8 @@ function NeedRow({ need, isSettled }: { readonly need: Need; readonly isSettled:
         </small>
       </div>
       <p className={styles.detail}>
-        {need.detail} {need.until !== null && w.retried(timeOfDay(need.until))}
+        {need.kind === "no-dispatcher" ? w.undispatched(Number(need.detail)) : need.detail}{" "}
+        {need.until !== null && w.retried(timeOfDay(need.until))}
       </p>
       {need.release !== "" && <p className={styles.release}>{release(need.release)}</p>}
       {writing === undefined && (

@@ -51,6 +51,8 @@ export const overviewWords: Words["overview"] = {
     none: "Nichts braucht Sie.",
     asks: (who) => `${who} fragt`,
     failed: (count) => (count === 2 ? "zweimal fehlgeschlagen" : `${number(count)}-mal fehlgeschlagen`),
+    undispatched: (count) =>
+      `${number(count)} ${inflected(count, "Aufgabe ist", "Aufgaben sind")} bereit, aber kein Dispatcher läuft, der sie startet.`,
     retried: (at) => `Neuer Versuch um ${at}.`,
     answer: "Antworten",
     answerLabel: (title) => `Antwort auf ${title}`,

@@ -1,4 +1,4 @@
-import { inflected, money, roundMoney } from "../format.ts";
+import { inflected, money, number, roundMoney } from "../format.ts";
 import { spoken } from "./spoken.ts";
 
 /** A sentence in pieces, so that the page can colour some of them. */
@@ -54,6 +54,8 @@ export const overviewWords = {
     none: "Nothing needs you.",
     asks: (who: string) => `${who} asks`,
     failed: (count: number) => (count === 2 ? "failed twice" : `failed ${count} times`),
+    undispatched: (count: number) =>
+      `${number(count)} ${inflected(count, "task is", "tasks are")} ready, but no dispatcher is running.`,
     retried: (at: string) => `It is retried at ${at}.`,
     answer: "Answer",
     answerLabel: (title: string) => `Answer to ${title}`,
