@@ -4,13 +4,14 @@ import { Icon } from "../../components/controls/icon.tsx";
 import { FailureNote } from "../../components/layout/note.tsx";
 import { Section } from "../../components/layout/section.tsx";
 import { useApi } from "../../data/app-data.tsx";
+import { useSettingsChanges } from "../../data/use-settings-changes.ts";
 import { useProfile, useProfileTitle } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import { Catalogue } from "./catalogue.tsx";
 import { Keys } from "./keys.tsx";
-import { keysQuery, modelsQuery, useModelEvents } from "./model-queries.ts";
+import { keysQuery, modelsQuery } from "./model-queries.ts";
 import styles from "./models.module.css";
 
 const w = pageWords.models;
@@ -21,7 +22,7 @@ export function ModelsPage() {
   const profile = useProfile();
   const models = useQuery(modelsQuery(api, profile));
   const keys = useQuery(keysQuery(api, profile));
-  useModelEvents(profile);
+  useSettingsChanges("models", profile);
   usePageTitle(useProfileTitle(words.shell.pages.models));
   return (
     <div className={styles.page}>

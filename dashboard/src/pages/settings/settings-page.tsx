@@ -3,13 +3,14 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Tabs } from "../../components/controls/tabs.tsx";
 import { FailureNote } from "../../components/layout/note.tsx";
 import { useApi } from "../../data/app-data.tsx";
+import { useSettingsChanges } from "../../data/use-settings-changes.ts";
 import { useProfile, useProfileTitle } from "../../shell/profile.tsx";
 import { usePageTitle } from "../../shell/use-page-title.ts";
 import { pageWords } from "../../words/page-words.ts";
 import { words } from "../../words/words.ts";
 import { FormView } from "./form/form-view.tsx";
 import styles from "./settings.module.css";
-import { settingsQuery, useSettingsEvents } from "./settings-queries.ts";
+import { settingsQuery } from "./settings-queries.ts";
 import { readSettingsSearch } from "./settings-search.ts";
 import { YamlView } from "./yaml/yaml-view.tsx";
 
@@ -22,7 +23,7 @@ export function SettingsPage() {
   const profile = useProfile();
   const { view = "form" } = readSettingsSearch(useSearch({ strict: false }));
   const settings = useQuery(settingsQuery(api, profile));
-  useSettingsEvents(profile);
+  useSettingsChanges("settings", profile);
   usePageTitle(useProfileTitle(words.shell.pages.settings));
   const choose = (next: "form" | "yaml"): void =>
     void navigate({
